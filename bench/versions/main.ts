@@ -1,6 +1,6 @@
 /**
- * Did a change make the hot path slower? Compares the CPU time for a request of two versions, whose servers and agents
- * get the same load at the same time, so that whatever else the machine does affects both: its speed changes by the
+ * Did a change make the hot path slower? Compares what a request, a gigabyte, a connection and a bind cost two versions, and
+ * the memory that they need at rest. Their servers and agents get the same load at the same time, so that whatever else the machine does affects both: its speed changes by the
  * second, so turns would not be comparable. The version behind reads more requests at once, which might hide its cost;
  * with each write made some 1.2 µs slower, about 8 % of a request, two pairs showed 1.09, 1.07 (in turns 1.09, 1.20).
  * Several pairs are started, because two starts of the same code differ too. Where the system allows it, servers stay
@@ -12,15 +12,14 @@ import { parseArgs } from 'node:util'
 import { count, FlagFault, onlyRows } from '../flags.ts'
 import { describeMachine, machineLines } from '../machine.ts'
 import { median } from '../measure.ts'
-import { paths, startUpstream } from '../nginx.ts'
+import { startUpstream } from '../nginx.ts'
 import { freePort } from '../stage/ports.ts'
-import { cpuSeconds } from '../stage/proc.ts'
-import { findProgram, type Programs } from '../stage/programs.ts'
+import { findProgram } from '../stage/programs.ts'
 import type { Stages } from '../stage/stage.ts'
 import { table } from '../table.ts'
 import { withStages } from '../with-stages.ts'
-import { runWrk } from '../wrk.ts'
-import { raiseSide, type Side, type Way, ways } from './side.ts'
+import { type Cost, type Measure, measures, type Tools } from './measures.ts'
+import { raiseSide, type Side } from './side.ts'
 import { unpack } from './unpack.ts'
 
 /** The highest allowed ratio, which leaves room for chance. */
@@ -29,13 +28,8 @@ const BAR = 1.03
 /** Rounds that do not count. */
 const WARM_UP_ROUNDS = 2
 
-/** Connections to each of the two. */
-const CONNECTIONS = 32
-
 /** The name of this version. */
 const THIS = 'this'
-
-const MICROSECONDS = 1e6
 
 interface Options {
   readonly against: string
@@ -44,9 +38,6 @@ interface Options {
   readonly seconds: number
   readonly only: readonly string[] | null
 }
-
-/** CPU time for a request, in seconds. */
-type Cost = Readonly<Record<'server' | 'agent' | 'sum', number>>
 
 export async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args)
@@ -76,7 +67,10 @@ function readOptions(args: readonly string[]): Options {
     starts: count('starts', values.starts, 1),
     rounds: count('rounds', values.rounds, 1),
     seconds: count('seconds', values.seconds, 1),
-    only: onlyRows(values.only, ways),
+    only: onlyRows(
+      values.only,
+      measures.map(({ name }) => name),
+    ),
   }
 }
 
@@ -88,8 +82,8 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
   const stage = stages.open('load')
   const port = await freePort()
   await startUpstream(stage, { nginx, port })
-  const chosen = ways.filter((way) => only?.includes(way) ?? true)
-  const all = new Map(chosen.map((way) => [way, [] as [Side, Cost[]][]]))
+  const chosen = measures.filter(({ name }) => only?.includes(name) ?? true)
+  const all = new Map(chosen.map((each) => [each, [] as [Side, Cost[]][]]))
   for (let i = 0; i < starts; i++) {
     console.error(`  pair ${i + 1} of ${starts}`)
     // Another version goes first each time.
@@ -101,47 +95,35 @@ async function measure({ against, starts, rounds, seconds, only }: Options, stag
       sides.push(await raiseSide(version, { stage, nodeOptions: '', ...(version === against && { root }) }, port))
     }
     for (const { pids } of sides) keepToCores(pids)
-    for (const [way, measured] of all) {
+    for (const [each, measured] of all) {
       const costs = sides.map((side): [Side, Cost[]] => [side, []])
-      const loads = { way, seconds, wrk, programs: stage.programs }
-      for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
-        const taken = await Promise.all(sides.map((side) => load(side, loads)))
+      const tools: Tools = { wrk, seconds, stages, programs: stage.programs }
+      const [from, to] = each.isOnce ? [0, 1] : [-WARM_UP_ROUNDS, rounds]
+      for (let round = from; round < to; round++) {
+        const taken = await Promise.all(sides.map((side) => each.run(side, tools)))
         if (round >= 0) for (const [i, cost] of taken.entries()) costs[i]?.[1].push(cost)
       }
-      const shown = costs.map(([{ version }, samples]) => `${version} ${micros(median(samples.map(({ sum }) => sum)))}`)
-      console.error(`  ${way}: ${shown.sort().join(', ')} µs`)
+      const shown = costs.map(([{ version }, samples]) => `${version} ${sumOf(each, samples)}`)
+      console.error(`  ${each.name}: ${shown.sort().join(', ')} ${each.unit}`)
       measured.push(...costs)
     }
     await Promise.all(places.map((place) => place.close()))
   }
-  const head = ['way', `server, µs: ${against}`, THIS, 'ratio', 'agent, µs', THIS, 'ratio', 'both', 'bar']
-  console.log(`${table([head, ...[...all].map(([way, measured]) => row(way, measured, against))])}\n`)
+  const head = ['row', 'unit', `server: ${against}`, THIS, 'ratio', 'agent', THIS, 'ratio', 'both', 'bar']
+  console.log(`${table([head, ...[...all].map(([each, measured]) => row(each, measured, against))])}\n`)
 }
 
-interface LoadOptions extends Pick<Options, 'seconds'> {
-  readonly way: Way
-  readonly wrk: string
-  readonly programs: Programs
-}
-
-/** Measures what a request costs. */
-async function load({ pids, entrances }: Side, { way, seconds, wrk, programs }: LoadOptions): Promise<Cost> {
-  const cpu = (): [number, number] => [cpuSeconds([pids.server]), cpuSeconds([pids.agent])]
-  const before = cpu()
-  const entrance = entrances[way]
-  const { amount } = await runWrk(programs, { wrk, entrance, path: paths.small, connections: CONNECTIONS, seconds })
-  const after = cpu()
-  const [server, agent] = [(after[0] - before[0]) / amount, (after[1] - before[1]) / amount]
-  return { server, agent, sum: server + agent }
-}
-
-function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
+function row(
+  { name, unit, perUnit }: Measure,
+  costs: readonly (readonly [Side, readonly Cost[]])[],
+  against: string,
+): string[] {
   /** The median of the starts' medians: some starts stay a fifth faster or slower for as long as they run. */
   const of = (version: string, part: keyof Cost): number => {
     const medians = costs.flatMap(([side, samples]) =>
       side.version === version ? [median(samples.map((cost) => cost[part]))] : [],
     )
-    return median(medians) * MICROSECONDS
+    return median(medians) * perUnit
   }
   /** The ratio within each pair, which ran at the same time; the median of the pairs' medians. */
   const ratio = (part: keyof Cost): number => {
@@ -159,11 +141,11 @@ function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], 
   const [server, both] = [ratio('server'), ratio('sum')]
   const verdict = (of: number): string => (of <= BAR ? 'met' : 'MISSED')
   const bar = `at most ${BAR}: server ${verdict(server)}, both ${verdict(both)}`
-  return [way, ...cells('server'), ...cells('agent'), both.toFixed(3), bar]
+  return [name, unit, ...cells('server'), ...cells('agent'), both.toFixed(3), bar]
 }
 
-function micros(seconds: number): string {
-  return (seconds * MICROSECONDS).toFixed(1)
+function sumOf({ perUnit }: Measure, samples: readonly Cost[]): string {
+  return (median(samples.map(({ sum }) => sum)) * perUnit).toFixed(1)
 }
 
 function keepToCores({ server, agent }: Side['pids']): void {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
 import { paths, SMALL_BYTES } from '../nginx.ts'
-import { type Place, startAgent, startPosternServer } from '../postern.ts'
+import { type Place, type PosternServer, startAgent, startPosternServer } from '../postern.ts'
 import { LOOPBACK, retry } from '../stage/ports.ts'
 
 const TUNNELS_MS = 15_000
@@ -13,6 +13,7 @@ export type Way = (typeof ways)[number]
 
 export interface Side {
   readonly version: string
+  readonly server: PosternServer
   readonly pids: Readonly<Record<'server' | 'agent', number>>
   readonly entrances: Readonly<Record<Way, Entrance>>
 }
@@ -54,5 +55,5 @@ export async function raiseSide(version: string, place: Place, upstreamPort: num
     tcp: { host: LOOPBACK, port: Number(tcp.port) },
   }
   for (const entrance of Object.values(entrances)) await awaitAnswer(entrance, paths.small, SMALL_BYTES)
-  return { version, pids: { server: server.program.pid, agent: agent.pid }, entrances }
+  return { version, server, pids: { server: server.program.pid, agent: agent.pid }, entrances }
 }
