@@ -20,7 +20,7 @@ import { guardConnections } from './api-connections.ts'
 import { type ApiAuthentication, enter, recognise } from './authenticate.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
 import { capConnections } from './caps.ts'
-import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
+import { allowOrigin, answerPreflight, IN_FORCE, isPreflight } from './cors.ts'
 import { type DashboardOptions, mountDashboard } from './dashboard.ts'
 import type { Dialect } from './dialect/api-dialect.ts'
 import { dialectOf } from './dialect/ngrok.ts'
@@ -32,7 +32,7 @@ import { type Behind, perform } from './operations.ts'
 import { INDEX } from './page-files.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
-import { type ApiRoute, methodsAt, routeTable } from './routes.ts'
+import { type ApiRoute, methodsAt, type RouteAction, routeTable } from './routes.ts'
 
 /** Long, since clients reuse connections: a POST on a connection that just closed would fail, and clients do not retry. */
 const KEEP_ALIVE_MS = 75_000
@@ -41,6 +41,11 @@ const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
 /** As long as a request line can be: Fastify answers longer parameters itself, and before authentication. */
 const MAX_PARAM = 16_384
+
+/** Actions whose answer waits until data planes do what was written (D100). */
+const writes: ReadonlySet<RouteAction> = new Set([
+  ...(['create', 'update', 'delete', 'clear', 'put_module', 'delete_module'] as const),
+])
 
 /** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
@@ -59,6 +64,8 @@ interface ApiOptions extends Omit<ApiAuthentication, 'pageKey'>, DashboardOption
   readonly log: FastifyBaseLogger
   /** Limits on connections and requests; none by default. */
   readonly caps?: ConnectionCaps
+  /** Resolves with whether all that was written until now is in force. */
+  readonly inForce: () => Promise<boolean>
   /** How callers reach the API; null when each caller's own Host says so. */
   readonly apiUrl: () => string | null
 }
@@ -207,11 +214,23 @@ async function serve(
     body,
   })
   if (route.events !== undefined) return reply.send(given)
+  if (writes.has(route.action)) {
+    const isInForce = !prefersNotToWait(request, reply) && (await options.inForce())
+    reply.header(IN_FORCE, isInForce ? 'yes' : 'pending')
+  }
   const answer = dialect.answer(route, given, request.headers['user-agent'] ?? '')
   reply.code(route.status === 204 && answer !== undefined ? 200 : route.status)
   if (answer === undefined) return reply.send()
   const written = await jsonAnswer(answer)
   return reply.type('application/json').header('content-length', written.bytes).send(written.body)
+}
+
+/** RFC 7240 §4.1. */
+function prefersNotToWait({ headers: { prefer } }: FastifyRequest, reply: FastifyReply): boolean {
+  const preferences = [prefer ?? []].flat().flatMap((each) => each.split(','))
+  if (!preferences.some((each) => /^\s*respond-async\s*(;|$)/i.test(each))) return false
+  reply.header('preference-applied', 'respond-async')
+  return true
 }
 
 /** D5: an id of the wrong form is answered like one that does not exist. */

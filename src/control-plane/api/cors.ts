@@ -4,12 +4,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 const MAX_AGE_SECONDS = 600
 const MAX_ECHOED_HEADERS = 2048
 
+/** The header that says whether a write is in force. */
+export const IN_FORCE = 'service-in-force'
+
 /** Lets the calling page read the answer. */
 export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void {
   const { origin } = request.headers
   if (origin === undefined) return
   reply.header('access-control-allow-origin', origin)
-  reply.header('access-control-expose-headers', [...request.dialect.operationHeaders, 'retry-after'].join(', '))
+  reply.header('access-control-expose-headers', [...request.dialect.operationHeaders, IN_FORCE, 'retry-after'].join(', '))
   reply.header('vary', 'origin')
 }
 

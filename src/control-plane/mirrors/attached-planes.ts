@@ -28,6 +28,7 @@ import { type BindRules, Binds } from '../directory/grant-binds.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
+import { InForce } from './in-force.ts'
 import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
 import type { CredentialSessions } from './session-credentials.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
@@ -62,6 +63,7 @@ interface Plane {
   metrics: PlaneMetrics | undefined
   isFed: boolean
   isLeaving: boolean
+  missed: number | undefined
 }
 
 /** How long other planes may take to serve an endpoint before its agent is answered without them, in milliseconds. */
@@ -89,6 +91,7 @@ export class AttachedPlanes implements CredentialSessions {
   readonly #gone = new Map<string, PlaneMetrics>()
   /** Totals of planes that are no longer remembered by id. */
   #past: PlaneMetrics = sumOf([])
+  readonly #inForce = new InForce(() => this.#planes.values())
   #isClosed = false
   #onTunnelStarted: (tunnel: OnlineTunnel) => void = () => {}
   #changed = Promise.withResolvers<void>()
@@ -123,6 +126,11 @@ export class AttachedPlanes implements CredentialSessions {
   /** Resolves when at least `count` planes have all stored configuration. */
   async whenReady(count: number): Promise<void> {
     while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
+  }
+
+  /** Resolves with whether all that this process has written is in force at every plane, within a second at most. */
+  inForce(): Promise<boolean> {
+    return this.#inForce.wait(this.#options.store.feed.written)
   }
 
   /** Serves a data plane that has connected: sends it the whole configuration at first, and then the changes. */
@@ -325,7 +333,10 @@ export class AttachedPlanes implements CredentialSessions {
       // Late calls over the former link must not be taken for calls of the plane.
       before.link.close()
     }
-    const plane: Plane = { id: planeId, version, link, feeds: [], metrics: undefined, isFed: false, isLeaving }
+    const plane: Plane = {
+      ...{ id: planeId, version, link, feeds: [], metrics: undefined },
+      ...{ isFed: false, isLeaving, missed: undefined },
+    }
     this.#planes.set(planeId, plane)
     if (isLeaving) this.directory.leaving(planeId)
     const superseded = this.directory.attached(planeId, sessions, tunnels)
@@ -354,6 +365,7 @@ export class AttachedPlanes implements CredentialSessions {
     this.#planes.delete(plane.id)
     if (plane.metrics) this.#keepPast(plane.id, plane.metrics)
     for (const feed of plane.feeds) void feed.stop()
+    this.#inForce.progressed()
     if (this.#isClosed) return
     this.directory.detached(plane.id)
     this.#introduce()
@@ -390,7 +402,7 @@ export class AttachedPlanes implements CredentialSessions {
   async #feed(plane: Plane): Promise<void> {
     const { store, log } = this.#options
     for (const each of planeMirrors(plane.link, this.#options)) {
-      const follower = new Follower({ store, followed: each, log })
+      const follower = new Follower({ store, followed: each, log, onProgress: () => this.#inForce.progressed() })
       while (!(await this.#begun(plane, follower))) {
         if (plane.link.isClosed || this.#isClosed) return
         await pause(RETRY_MS, undefined, { ref: false })

@@ -25,8 +25,11 @@ interface FileCertificates {
   whenChanged(listener: () => void): () => void
 }
 
-/** `changed`: names whose certificate has changed or is gone. The map is changed in place by later calls. */
-type ReplaceCertificates = (served: CertificatesByName, changed: readonly string[]) => void
+/**
+ * `changed`: names whose certificate has changed or is gone. The map is changed in place by later calls. Resolves when they are
+ * in force.
+ */
+type ReplaceCertificates = (served: CertificatesByName, changed: readonly string[]) => unknown
 
 export interface MirrorCertificatesOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   /** Undefined when no certificates are in files. */
@@ -44,15 +47,15 @@ export function mirrorCertificates(options: MirrorCertificatesOptions): Followed
   const stored = mirror<Part>({
     // Certificates are unsealed once, when they are added or changed.
     ...itemsOf(store, [tlsCertificates, reservedDomains], (each) => partOf(each, sealer, log)),
-    send({ isAll, removed, set }) {
+    async send({ isAll, removed, set }) {
       const former = isAll ? choice.served.keys() : []
       if (isAll) choice = new CertificateChoice()
       for (const part of removed.values()) choice.put('delete', part)
       for (const part of set.values()) choice.put('add', part)
       if (isAll) choice.useFiles(files?.byName ?? new Map())
       const changed = new Set([...former, ...choice.settle()])
-      if (isAll || changed.size > 0) replace(choice.served, [...changed])
       isLoaded = true
+      if (isAll || changed.size > 0) await replace(choice.served, [...changed])
     },
   })
   const stop = files?.whenChanged(() => {

@@ -21,12 +21,12 @@ function fed() {
   const uploaded = new UploadedCertificates((served) => {
     replaced = served
   })
-  const send = certificateSender((change) => {
+  const send = certificateSender(async (change) => {
     sent.push(change)
     uploaded.take(structuredClone(change))
   })
   /** Sends all names as changed. */
-  const replace = (served: ReadonlyMap<string, ServedCertificate>): void =>
+  const replace = (served: ReadonlyMap<string, ServedCertificate>): Promise<void> =>
     send(served, new Set([...served.keys(), ...replaced.keys()]))
   return { replace, sent, at: () => new Map(replaced) }
 }
@@ -95,12 +95,12 @@ test('only what changed is sent', () => {
   ])
 })
 
-test('a plane that is sent the state of another control plane forgets that of the former', () => {
+test('a plane that is sent the state of another control plane forgets that of the former', async () => {
   let replaced: ReadonlyMap<string, ServedCertificate> = new Map()
   const uploaded = new UploadedCertificates((served) => {
     replaced = served
   })
-  certificateSender((change) => uploaded.take(change))(new Map([['old', certificate('cert_1', 0)]]), ['old'])
-  certificateSender((change) => uploaded.take(change))(new Map([['new', certificate('cert_1', 1)]]), ['new'])
+  await certificateSender(async (change) => uploaded.take(change))(new Map([['old', certificate('cert_1', 0)]]), ['old'])
+  await certificateSender(async (change) => uploaded.take(change))(new Map([['new', certificate('cert_1', 1)]]), ['new'])
   assert.deepEqual([...replaced], [['new', certificate('cert_1', 1)]])
 })

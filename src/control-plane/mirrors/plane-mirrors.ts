@@ -98,7 +98,9 @@ export function planeMirrors(
       throw error
     }
   }
-  const replace = certificateSender((change) => link.tell('certificates', change))
+  const replace = certificateSender((change) =>
+    ask('certificates', change).catch((err: unknown) => log.warn({ err }, 'data plane did not confirm certificates')),
+  )
   const certificates = mirrorCertificates({ store, sealer, files, replace, log })
   void link.closed.then(() => certificates.stop())
   const sink: EdgeSink = {
@@ -117,11 +119,11 @@ export function planeMirrors(
 }
 
 /**
- * Tells a data plane which certificate to show for which name, sending only what has changed. The link delivers in order what
- * it is told, so nothing is waited for. Returns what sends: `changed` are the names whose certificate may have changed since
- * the last call.
+ * Tells a data plane which certificate to show for which name, sending only what has changed. Returns what sends, and resolves
+ * when it is in force: `changed` are the names whose certificate may have changed since the last call. A change that is not
+ * acknowledged is not sent again, since the link delivers in order what it is given.
  */
-export function certificateSender(send: (change: CertificateChange) => void) {
+export function certificateSender(send: (change: CertificateChange) => Promise<unknown>) {
   const sent = new Map<string, ServedCertificate>()
   /** How many names use each certificate at the plane. */
   const usesOf = new Map<ServedCertificate, number>()
@@ -132,7 +134,7 @@ export function certificateSender(send: (change: CertificateChange) => void) {
     else usesOf.delete(certificate)
     return uses
   }
-  return (served: CertificatesByName, changed: Iterable<string>): void => {
+  return async (served: CertificatesByName, changed: Iterable<string>): Promise<void> => {
     const certificates = new Map<string, ServedCertificate>()
     const names: (readonly [string, string])[] = []
     const removedNames: string[] = []
@@ -151,7 +153,8 @@ export function certificateSender(send: (change: CertificateChange) => void) {
       }
     }
     for (const certificate of left) use(certificate, -1)
-    send({ isAll, certificates: [...certificates.values()], names, removedNames })
+    const change = { isAll, certificates: [...certificates.values()], names, removedNames }
     isAll = false
+    await send(change)
   }
 }

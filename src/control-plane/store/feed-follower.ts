@@ -10,6 +10,14 @@ export interface Followed {
   apply(changes: readonly Change[]): Promise<void>
 }
 
+interface FollowerOptions {
+  readonly store: Store
+  readonly followed: Followed
+  readonly log: Logger
+  /** Called when `position` has changed. */
+  readonly onProgress?: () => void
+}
+
 /** How many changes are read at once. */
 const READ_TOGETHER = 1000
 
@@ -27,11 +35,18 @@ export class Follower {
   #isStopped = false
   #retry: NodeJS.Timeout | undefined
   #unsubscribe: () => void = () => {}
+  readonly #onProgress: () => void
 
-  constructor({ store, followed, log }: { store: Store; followed: Followed; log: Logger }) {
+  constructor({ store, followed, log, onProgress = () => {} }: FollowerOptions) {
     this.#store = store
     this.#followed = followed
     this.#log = log
+    this.#onProgress = onProgress
+  }
+
+  /** The revision up to which everything has been applied; 0 before the first load. */
+  get position(): number {
+    return typeof this.#last === 'number' ? this.#last : (this.#last?.revision ?? 0)
   }
 
   /** Resolves once everything stored before is loaded. */
@@ -52,7 +67,7 @@ export class Follower {
     // Read before loading: changes made meanwhile are applied again, which does no harm.
     const revision = await this.#store.feed.latest()
     await this.#followed.load()
-    this.#last = revision
+    this.#moveTo(revision)
   }
 
   #wake(): void {
@@ -89,9 +104,14 @@ export class Follower {
       const last = changes.at(-1)
       if (!last) return
       await this.#followed.apply(changes)
-      this.#last = last
+      this.#moveTo(last)
       // Later changes are announced.
       if (changes.length < READ_TOGETHER) return
     }
+  }
+
+  #moveTo(last: Change | number): void {
+    this.#last = last
+    this.#onProgress()
   }
 }

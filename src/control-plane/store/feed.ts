@@ -27,6 +27,8 @@ export class Feed {
   readonly #listeners = new Set<() => void>()
   /** Queries of this turn of the event loop, by their arguments: all subscribers wake at once, most at the same revision. */
   readonly #asked = new Map<string, Promise<readonly Change[] | null>>()
+  /** The highest revision that this process has written; 0 before the first. */
+  written = 0
 
   constructor(ask: Ask) {
     this.#ask = ask

@@ -127,11 +127,14 @@ export class Store {
         const written = await this.#db.transaction().execute(async (tx) => {
           const writer = new Writer(tx, this.#opened.facts)
           const result = await work(writer)
-          const changed = await writer.finish()
+          const revision = await writer.finish()
           isCommitting = true
-          return { result, changed }
+          return { result, revision }
         })
-        if (written.changed) this.feed.announce()
+        if (written.revision > 0) {
+          this.feed.written = Math.max(this.feed.written, written.revision)
+          this.feed.announce()
+        }
         return written.result
       } catch (error) {
         // Only tried again when the database says that it rolled back; a commit without an answer may have been stored.

@@ -141,9 +141,9 @@ export class Writer extends Reader {
     if (onRevision) this.#asked.set(id, onRevision)
   }
 
-  /** Writes the noted changes to the change feed; returns whether there were any. */
-  async finish(): Promise<boolean> {
-    if (this.#changes.size === 0) return false
+  /** Writes the noted changes to the change feed; returns the revision of the last one, 0 when there were none. */
+  async finish(): Promise<number> {
+    if (this.#changes.size === 0) return 0
     await this.facts.orderChanges(this.#tx)
     const written = await this.#tx
       .insertInto('changes')
@@ -153,7 +153,7 @@ export class Writer extends Reader {
     for (const { revision, id } of written) this.#asked.get(id)?.(revision)
     const due = written.find(({ revision }) => revision % SWEEP_EVERY === 0 && revision > KEPT_CHANGES)
     if (due) await this.#sweep(due.revision - KEPT_CHANGES)
-    return true
+    return Math.max(...written.map(({ revision }) => revision))
   }
 
   async #sweep(upTo: number): Promise<void> {

@@ -184,6 +184,7 @@ export function openManagementApi(options: ManagementOptions) {
       admits: (part, address) => guard.admits(part, address),
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       logins: loginsOf(store, logins),
+      inForce: () => planes.inForce(),
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       traffic: (period) => control.traffic(period),
       brokenEdges: () => control.brokenEdges(),

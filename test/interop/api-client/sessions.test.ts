@@ -60,6 +60,7 @@ before(async () => {
     captures: never,
     renewals: never,
     groupsOf: () => [],
+    inForce: never,
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),
     readiness: async () => ({ isReady: true, addresses: {} }),
