@@ -20,10 +20,8 @@ export interface ConnectionRecord {
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
-interface RelayOptions {
+export interface RelayOptions extends Pick<ConnectionRecord, 'peer' | 'serverName'> {
   readonly edge: Edge
-  readonly peer: Peer
-  readonly serverName?: string
   readonly passthroughTls: boolean
   /** How long the connection may be idle, in milliseconds. */
   readonly idleMs: number
