@@ -22,7 +22,6 @@ import type { Sweep } from '../deadlines.ts'
 import { INTERIM_RESPONSES, RESPONSE_HEAD_BYTES, RESPONSE_HEADERS, UPSTREAM_IDLE_MS } from '../http1/bounds.ts'
 import { noBody } from '../http1/incoming-body.ts'
 import { isIdempotent } from '../idempotent.ts'
-import type { SharedUpstream } from '../upstream-pool.ts'
 import { PSEUDO_HEADERS, STREAM_WINDOW_BYTES, sessionBounds } from './bounds.ts'
 import { watchIdle } from './idle-watch.ts'
 import { readFields, writeFields } from './raw-headers.ts'
@@ -50,8 +49,10 @@ interface Http2UpstreamOptions {
   readonly idleMs?: number
 }
 
-export class Http2Upstream implements SharedUpstream {
+export class Http2Upstream {
+  /** Called once. */
   onClosed: (() => void) | undefined
+  /** Resolves when its capacity is known, even if it has none. */
   readonly ready: Promise<void>
   readonly #duplex: ByteDuplex
   readonly #session: ClientHttp2Session
@@ -84,6 +85,7 @@ export class Http2Upstream implements SharedUpstream {
     session.on('close', () => this.onClosed?.())
   }
 
+  /** Whether another request may start. */
   get hasRoom(): boolean {
     return !this.isClosed && this.#open < this.#limit
   }
@@ -92,6 +94,7 @@ export class Http2Upstream implements SharedUpstream {
     return this.#session.closed || this.#session.destroyed
   }
 
+  /** A connection for one request, which holds a slot until it closes. */
   connection(): UpstreamConnection {
     this.#open++
     return new Http2UpstreamStream({
