@@ -9,7 +9,7 @@ import { type Challenges, showCertificate } from './acme-challenges.ts'
 import { type BrokenPhases, brokenCode, type Edge, firstVerdict } from './compiled-edge.ts'
 import type { HttpFrontOptions } from './http-front.ts'
 import type { Greeted } from './public-listener.ts'
-import { type ConnectionRecord, type RelayOptions, relayConnection } from './relay-connection.ts'
+import { type ConnectionRecord, type Relaying, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
 import { CompileWait } from './wait-for-compile.ts'
@@ -187,7 +187,7 @@ export class EdgeRouter {
     } else this.#options.serveHttp({ socket, peer, tls: facts, edge })
   }
 
-  #carry(socket: Socket, about: Omit<RelayOptions, 'idleMs' | 'onDone'>): void {
+  #carry(socket: Socket, about: Omit<Relaying, 'idleMs' | 'onDone'>): void {
     const { edge } = about
     const count = this.#options.counts.of(edge.id)
     count.connections++

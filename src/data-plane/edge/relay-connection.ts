@@ -20,7 +20,7 @@ export interface ConnectionRecord {
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
-export interface RelayOptions extends Pick<ConnectionRecord, 'peer' | 'serverName'> {
+export interface Relaying extends Pick<ConnectionRecord, 'peer' | 'serverName'> {
   readonly edge: Edge
   readonly passthroughTls: boolean
   /** How long the connection may be idle, in milliseconds. */
@@ -29,7 +29,7 @@ export interface RelayOptions extends Pick<ConnectionRecord, 'peer' | 'serverNam
 }
 
 /** Relays `visitor` to the backend of `edge`; no byte of the stream may have been read yet. */
-export async function relayConnection(visitor: ByteStream, options: RelayOptions): Promise<void> {
+export async function relayConnection(visitor: ByteStream, options: Relaying): Promise<void> {
   const { edge, peer, serverName, passthroughTls, idleMs, onDone } = options
   const record = { edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined }
   const visit: Visit = {
