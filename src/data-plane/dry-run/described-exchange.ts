@@ -1,5 +1,5 @@
-/** A described request in the form that the proxy takes: its answer is kept, and not sent. */
-import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+/** A described or repeated request in the form that the proxy takes: the beginning of its answer is kept, and nothing is sent. */
+import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type {
   BodyReader,
@@ -9,7 +9,6 @@ import type {
   RequestHead,
   ResponseHead,
 } from '../requests/http-exchange.ts'
-import { SilentStream } from './silent-stream.ts'
 
 /** Bytes of the answer that are kept. */
 const MAX_KEPT = 64 * 1024
@@ -94,4 +93,30 @@ export function bodyOf(bytes: Buffer): BodyReader {
       setImmediate(flow)
     },
   }
+}
+
+/** A stream in a dry run: it has no other end, and closes as soon as it gets a sink. */
+export class SilentStream implements ByteStream {
+  #isClosed = false
+
+  write(): boolean {
+    return true
+  }
+
+  end(): void {}
+
+  reset(): void {}
+
+  attach(sink: ByteSink): void {
+    setImmediate(() => {
+      if (this.#isClosed) return
+      this.#isClosed = true
+      sink.end()
+      sink.closed(undefined)
+    })
+  }
+
+  pause(): void {}
+
+  resume(): void {}
 }

@@ -1,13 +1,13 @@
 /** The service in a dry run: answers as described, and keeps the request. */
 import { HeaderList } from '../../lib/http/header-list.ts'
+import { isFieldContent, isHeaderName } from '../../lib/http/http-header.ts'
 import type { Described } from '../../model/described.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import type { Reach } from '../edge/backend.ts'
 import { UpstreamPool } from '../edge/upstream-pool.ts'
 import type { UpstreamConnection, UpstreamRequest, UpstreamSending, UpstreamSink } from '../requests/http-exchange.ts'
-import { bodyOf } from './described-exchange.ts'
+import { bodyOf, SilentStream } from './described-exchange.ts'
 import { badVisit } from './described-visit.ts'
-import { SilentStream } from './silent-stream.ts'
 
 type Answer = NonNullable<Described['response']>
 
@@ -30,21 +30,14 @@ export class DescribedUpstream {
   constructor(answer: Answer | undefined) {
     this.#answer = answer ?? { status_code: 200, headers: {}, body: '' }
     for (const [name, values] of Object.entries(this.#answer.headers)) {
-      const isFit =
-        /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && values.every((value) => /^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      const isFit = isHeaderName(name) && values.every(isFieldContent)
       if (!isFit) throw badVisit(`response.headers[${JSON.stringify(name)}]`, 'is not a header')
     }
   }
 
   #connection(): UpstreamConnection {
-    const connection: UpstreamConnection = {
-      isFree: true,
-      isClosed: false,
-      onChange: undefined,
-      close() {},
-      send: (request, sink) => this.#send(request, sink),
-    }
-    return connection
+    const send: UpstreamConnection['send'] = (request, sink) => this.#send(request, sink)
+    return { isFree: true, isClosed: false, onChange: undefined, close() {}, send }
   }
 
   #send(request: UpstreamRequest, sink: UpstreamSink): UpstreamSending {

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { HeaderList } from '../../lib/http/header-list.ts'
+import { isFieldContent, isHeaderName } from '../../lib/http/http-header.ts'
 import { plainAddress } from '../../lib/net/ip-rules.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import type { Described, DescribedConnection, DescribedRequest } from '../../model/described.ts'
@@ -73,7 +74,7 @@ export function httpVisit(asked: Described, request: DescribedRequest, around: A
     body: body.length === 0 ? 'none' : body.length,
     upgrade: request.version === '1.1' ? upgradeOf(headers) : undefined,
   }
-  if (!token.test(head.method)) throw badVisit('request.method', 'is not a method')
+  if (!isHeaderName(head.method)) throw badVisit('request.method', 'is not a method')
   const port = isPlain ? HTTP_PORT : HTTPS_PORT
   return { ...visitOf(asked.connection, { name, port, alpn, now, isTcp: false }), head, body, isPlain }
 }
@@ -150,9 +151,6 @@ function requireName(name: string, { names, id }: EdgeConfig, field: string): vo
   throw badVisit(field, `asks for \`${name.slice(0, 100)}\`, which ${id} does not serve; it has ${known || 'no names'}`)
 }
 
-const token = /^[!#$%&'*+.^_`|~\w-]+$/
-/** RFC 9110 §5.5 */
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Headers about framing, since the body is described separately, and the host, which is part of the address. */
 const apart: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding', 'trailer'])
 
@@ -160,9 +158,8 @@ function headersOf({ headers, version }: DescribedRequest): HeaderList {
   const list = new HeaderList()
   for (const [name, values] of Object.entries(headers)) {
     const field = `request.headers[${JSON.stringify(name)}]`
-    if (!token.test(name)) throw badVisit(field, 'is not the name of a header')
-    if (values.some((value) => !fieldValue.test(value)))
-      throw badVisit(field, 'holds a character that no header can hold')
+    if (!isHeaderName(name)) throw badVisit(field, 'is not the name of a header')
+    if (!values.every(isFieldContent)) throw badVisit(field, 'holds a character that no header can hold')
     if (apart.has(name.toLowerCase())) continue
     for (const value of values) list.add(version === '2' ? name.toLowerCase() : name, value.trim())
   }

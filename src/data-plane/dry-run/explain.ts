@@ -9,6 +9,7 @@ import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { policyNotes } from '../../modules/policy/traffic.ts'
 import { BodyMemory } from '../edge/body-memory.ts'
 import { type CompiledEdge, compileEdge } from '../edge/compile-edge.ts'
+import { firstVerdict } from '../edge/compiled-edge.ts'
 import { Sweep } from '../edge/deadlines.ts'
 import { errorPages } from '../edge/pages/error-page.ts'
 import { HttpProxy } from '../edge/proxy/http-proxy.ts'
@@ -54,7 +55,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
   function admit({ peer, serverName, tls, chain }: DescribedVisit): ExplainedOutcome | undefined {
     if (edge.broken !== undefined) return refusedConnection('MODULE_UNAVAILABLE', edge.broken)
     const reached = { edgeId: edge.id, serverName }
-    const accepted = firstVerdict(edge.accept, (accept) => accept(peer, reached))
+    const accepted = firstVerdict(edge, edge.accept, (accept) => accept(peer, reached))
     if (accepted) return refusedConnection(accepted)
     if (edge.tls === null) return undefined
     const fault = handshakeFault(edge.tls, tls, chain)
@@ -62,7 +63,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
       notes.note(fault.module, 'handshake', `the handshake fails: ${fault.reason}`)
       return { ...nothing, verdict: 'closes', text: `The handshake fails: ${fault.reason}.` }
     }
-    const secured = firstVerdict(edge.handshake, (handshake) => handshake(tls, peer, reached))
+    const secured = firstVerdict(edge, edge.handshake, (handshake) => handshake(tls, peer, reached))
     return secured && refusedConnection(secured)
   }
 
@@ -135,26 +136,22 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
       headers: shownHeaders(answer.headers),
       body: isEncoded || body.length === 0 ? null : body.toString(),
     }
-    const { fault } = record
+    const { fault, route } = record
+    // Why a module cannot be applied, when that is the error.
+    const broken = edge.routes.find(({ id }) => id === route)?.broken
     if (fault !== undefined) {
       return {
         ...shown,
         verdict: 'refuses',
         error_code: `ERR_${fault}`,
-        text: refusalText(fault, reasonOf(fault, record)),
+        text: refusalText(fault, fault === 'MODULE_UNAVAILABLE' ? broken : undefined),
       }
     }
     if (notes.decider !== undefined) {
       return { ...shown, verdict: 'answers', text: `${notes.decider} answers ${answer.status}.` }
     }
-    if (record.route === undefined) return { ...shown, verdict: 'answers', text: `The edge answers ${answer.status}.` }
+    if (route === undefined) return { ...shown, verdict: 'answers', text: `The edge answers ${answer.status}.` }
     return { ...shown, verdict: 'passes', text: `Every module lets it pass; the backend answers ${answer.status}.` }
-  }
-
-  /** Why a module cannot be applied, when that is the error. */
-  function reasonOf(fault: VisitorErrorCode, { route }: AccessRecord): string | undefined {
-    if (fault !== 'MODULE_UNAVAILABLE') return undefined
-    return edge.routes.find(({ id }) => id === route)?.broken
   }
 }
 
@@ -192,30 +189,8 @@ function refusalText(code: VisitorErrorCode, reason: string | undefined): string
   return reason === undefined ? visitorErrors[code].text : `${visitorErrors[code].text} (${reason})`
 }
 
-function firstVerdict<P>(
-  phases: readonly P[],
-  ask: (phase: P) => { readonly refuse: VisitorErrorCode } | undefined,
-): VisitorErrorCode | undefined {
-  for (const phase of phases) {
-    try {
-      const verdict = ask(phase)
-      if (verdict) return verdict.refuse
-    } catch {
-      // The step says what failed; a broken module lets nothing pass.
-      return 'BROKEN_MODULE'
-    }
-  }
-  return undefined
-}
-
 function finish(steps: ReturnType<typeof compileEdge>): CompiledEdge {
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
-}
-
-interface DescribedHandshakeFault {
-  /** The module that makes the demand. */
-  readonly module: string
-  readonly reason: string
 }
 
 /** From oldest to newest. */
@@ -224,12 +199,15 @@ const versions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 /** Certificates of a chain that are followed. */
 const MAX_CHAIN = 10
 
-/** Whether a described handshake meets what an edge demands of TLS: for real traffic, TLS itself checks that. */
+/**
+ * Why a described handshake does not meet what an edge demands of TLS, and the module that demands it: for real traffic, TLS itself
+ * checks that.
+ */
 function handshakeFault(
   { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands,
   { version, clientCertificate }: TlsFacts,
   chain: readonly X509Certificate[],
-): DescribedHandshakeFault | undefined {
+): { module: string; reason: string } | undefined {
   if (versions.indexOf(version) < versions.indexOf(minVersion)) {
     return { module: 'tls_termination', reason: `${version} is older than ${minVersion}` }
   }

@@ -1,5 +1,4 @@
 /** Repeats an exchange: the request passes the whole edge as if its visitor sent it again; the answer is only kept. */
-import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { headerName } from '../../lib/http/header-name.ts'
@@ -10,9 +9,9 @@ import type { KeptHeader, ReplayAsk, SeenExchange, WholeExchange } from '../../m
 import { isSensitiveHeader } from '../../model/sensitive-headers.ts'
 import type { FindEdge, VisitorConnection } from '../edge/proxy/pick-edge.ts'
 import { hostOf } from '../requests/host-authority.ts'
-import type { BodyReader, BodyWriter, Exchange, RequestHead } from '../requests/http-exchange.ts'
+import type { Exchange, RequestHead } from '../requests/http-exchange.ts'
 import type { RunningCaptures } from '../requests/running-captures.ts'
-import { bodyOf } from './described-exchange.ts'
+import { DescribedExchange } from './described-exchange.ts'
 
 interface ReplaysOptions {
   readonly edges: FindEdge
@@ -56,13 +55,13 @@ export class Replays {
         body: body.length === 0 ? 'none' : body.length,
         upgrade: undefined,
       }
-      return await this.#send(exchange, new RepeatedExchange(head, body), host)
+      return await this.#send(exchange, new DescribedExchange(head, body), host)
     } finally {
       this.#open--
     }
   }
 
-  #send(exchange: SeenExchange, repeated: RepeatedExchange, serverName: string): Promise<string> {
+  #send(exchange: SeenExchange, repeated: DescribedExchange, serverName: string): Promise<string> {
     const { serve, captures, now, publicPorts } = this.#options
     const { promise, resolve } = Promise.withResolvers<string>()
     const capture = captures.keep({
@@ -80,7 +79,8 @@ export class Replays {
       clientCertificate: undefined,
     }
     const serverPort = publicPorts()[exchange.scheme]
-    const late = setTimeout(() => repeated.giveUp(), REPLAY_MS)
+    // Aborts, like a visitor that has waited long enough.
+    const late = setTimeout(() => repeated.onAbort?.(), REPLAY_MS)
     serve(repeated, {
       peer: { ip: exchange.ip, port: 0, serverIp: '', serverPort, startedAt: now() },
       tls: exchange.scheme === 'https' ? tls : undefined,
@@ -147,43 +147,4 @@ function targetOf({ path, isPathCut }: SeenExchange, ask: ReplayAsk): string {
     throw new Refusal('NOT_REPLAYABLE', 'its path is too long to be kept; send it as `path`')
   }
   return ask.path ?? path
-}
-
-/** A request from memory, whose answer is not sent. */
-class RepeatedExchange implements Exchange {
-  readonly head: RequestHead
-  readonly body: BodyReader
-  onAbort: (() => void) | undefined
-  onDone: (() => void) | undefined
-
-  constructor(head: RequestHead, body: Buffer) {
-    this.head = head
-    this.body = bodyOf(body)
-  }
-
-  /** Aborts, like a visitor that has waited long enough. */
-  giveUp(): void {
-    this.onAbort?.()
-  }
-
-  inform(): void {}
-
-  endConnection(): void {}
-
-  hangUp(): void {
-    setImmediate(() => this.onAbort?.())
-  }
-
-  respond(): BodyWriter {
-    return {
-      onDrain: undefined,
-      write: () => true,
-      end: () => void setImmediate(() => this.onDone?.()),
-      abort: () => void setImmediate(() => this.onAbort?.()),
-    }
-  }
-
-  upgrade(): ByteStream {
-    throw new Error('a repeated request does not ask for an upgrade')
-  }
 }

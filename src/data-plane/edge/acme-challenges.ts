@@ -11,9 +11,6 @@ import type { Exchange } from '../requests/http-exchange.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { CertificatePair } from './served-certificates.ts'
 
-/** A challenge to answer for a name. */
-type AskedChallenge = NameChallenge
-
 const PATH = '/.well-known/acme-challenge/'
 
 /** RFC 8737 §4. */
@@ -24,11 +21,11 @@ const HANDSHAKE_MS = 10_000
 
 export class Challenges {
   /** By name, for names with an order in progress only; all other traffic is unaffected. */
-  readonly #asked: Pick<ReadonlyMap<string, AskedChallenge>, 'get'>
+  readonly #asked: Pick<ReadonlyMap<string, NameChallenge>, 'get'>
   /** Created on first use. */
-  readonly #pairs = new WeakMap<AskedChallenge, CertificatePair>()
+  readonly #pairs = new WeakMap<NameChallenge, CertificatePair>()
 
-  constructor(asked: Pick<ReadonlyMap<string, AskedChallenge>, 'get'>) {
+  constructor(asked: Pick<ReadonlyMap<string, NameChallenge>, 'get'>) {
     this.#asked = asked
   }
 

@@ -45,11 +45,13 @@ export function bodyMemoryOf(bytes: number, planes: number): number {
 export const PIECE_BYTES = 256
 
 export class BodyMemory {
+  /** Bytes that bodies hold now. */
+  used = 0
+  /** How often a body did not get what it needed. */
+  refusals = 0
   #bytes: number
   readonly #byEdge = new Map<string, number>()
   readonly #bySource = new Map<string, number>()
-  #used = 0
-  #refusals = 0
 
   constructor({ bytes }: { bytes: number }) {
     this.#bytes = bytes
@@ -58,16 +60,6 @@ export class BodyMemory {
   /** Switches to another budget; bodies keep what they hold. */
   use(bytes: number): void {
     this.#bytes = bytes
-  }
-
-  /** Bytes that bodies hold now. */
-  get used(): number {
-    return this.#used
-  }
-
-  /** How often a body did not get what it needed. */
-  get refusals(): number {
-    return this.#refusals
   }
 
   lease({ edgeId, ip }: BodyHolder): BodyLease {
@@ -82,7 +74,7 @@ export class BodyMemory {
     return {
       take: (bytes) => {
         if (isOver || !this.#fits(edgeId, source, bytes)) {
-          if (!isOver) this.#refusals++
+          if (!isOver) this.refusals++
           return false
         }
         held += bytes
@@ -100,7 +92,7 @@ export class BodyMemory {
   #fits(edgeId: string, source: string, bytes: number): boolean {
     const ofEdge = this.#byEdge.get(edgeId) ?? 0
     const ofSource = this.#bySource.get(source) ?? 0
-    const leftByOthers = (own: number): number => this.#bytes - (this.#used - own)
+    const leftByOthers = (own: number): number => this.#bytes - (this.used - own)
     return (
       ofEdge + bytes <= leftByOthers(ofEdge) * EDGE_SHARE && ofSource + bytes <= leftByOthers(ofSource) * SOURCE_SHARE
     )
@@ -108,7 +100,7 @@ export class BodyMemory {
 
   #add(edgeId: string, source: string, bytes: number): void {
     if (bytes === 0) return
-    this.#used += bytes
+    this.used += bytes
     addTo(this.#byEdge, edgeId, bytes)
     addTo(this.#bySource, source, bytes)
   }

@@ -22,7 +22,12 @@ export interface CompiledEdge extends Edge {
 /** Compiled modules and backends by place, name and settings: unchanged ones keep their state. */
 type Parts = ReadonlyMap<string, Part>
 
-type Part = { readonly phases: Phases } | { readonly backend: Backend }
+// Keys contain the settings, so a part has the type that its key asks for.
+type Part = ModulePart | BackendPart
+
+type ModulePart = { readonly phases: Phases }
+
+type BackendPart = { readonly backend: Backend }
 
 export interface Compiling {
   readonly reach: Reach
@@ -45,42 +50,26 @@ export interface Wanted {
  * Compiles step by step. Yields what the next module needs, so that the caller can prepare it; a failed preparation is
  * thrown into the generator. Never throws itself: an edge that cannot be compiled refuses traffic and says why.
  */
-export function* compileEdge(
-  config: EdgeConfig,
-  { reach, tools, previous, watch }: Compiling,
-): Generator<Wanted, CompiledEdge, void> {
+export function* compileEdge(config: EdgeConfig, compiling: Compiling): Generator<Wanted, CompiledEdge, void> {
+  const { reach, previous } = compiling
   const parts = new Map<string, Part>()
-  // Keys contain the settings, so an entry under this key has the requested type.
-  const keepPart = <P extends Part>(key: string): P | undefined => {
-    const part = previous?.parts.get(key)
-    if (part) parts.set(key, part)
-    return part as P | undefined
-  }
-  const keep = <P extends Part>(key: string, part: P): P => {
-    parts.set(key, part)
-    return part
-  }
-  function* compile(
-    partOf: string,
-    { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
-  ): Generator<Wanted, Compiled, void> {
-    const compiled = yield* compileModules(partOf, settings, { edgeId: config.id, kept: keepPart, keep, tools, watch })
-    yield {}
-    return broken === undefined ? compiled : { ...compiled, broken }
-  }
+  const keeping = { ...compiling, edgeId: config.id, parts }
   const backendOf = (partOf: string, settings: ModuleSettings): Backend | undefined => {
     // Only the backend module itself puts a plan under this name.
     const plan = settings.backend as BackendPlan | undefined
     if (!plan) return undefined
     const key = partKey(partOf, 'backend', plan)
-    return (keepPart<{ backend: Backend }>(key) ?? keep(key, { backend: createBackend(plan, reach) })).backend
+    const before = previous?.parts.get(key) as BackendPart | undefined
+    const part = before ?? { backend: createBackend(plan, reach) }
+    parts.set(key, part)
+    return part.backend
   }
 
-  const own = yield* compile('edge', config)
+  const own = yield* compileModules('edge', config, keeping)
   const compiledRoutes: { matched: RouteConfig; compiled: Compiled; backend: Backend | undefined }[] = []
   for (const matched of config.routes) {
     const backend = backendOf(matched.id, matched.modules)
-    compiledRoutes.push({ matched, compiled: yield* compile(matched.id, matched), backend })
+    compiledRoutes.push({ matched, compiled: yield* compileModules(matched.id, matched, keeping), backend })
   }
   // A cookie hidden by one route would otherwise reach the services of all other routes.
   const hidden = hideCookies(compiledRoutes.flatMap(({ compiled }) => compiled.phases))
@@ -161,18 +150,16 @@ function compileRoute(id: string, edge: readonly Phases[], route: Compiled, back
   }
 }
 
-interface Keeping {
+interface Keeping extends Compiling {
   readonly edgeId: string
-  readonly kept: (key: string) => { phases: Phases } | undefined
-  readonly keep: (key: string, part: { phases: Phases }) => { phases: Phases }
-  readonly tools: Compiling['tools']
-  readonly watch: Compiling['watch']
+  /** Gets those that are compiled now, and those of the former version that stay. */
+  readonly parts: Map<string, Part>
 }
 
 function* compileModules(
   partOf: string,
-  settings: ModuleSettings,
-  { edgeId, kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
+  { modules: settings, broken: known }: Pick<EdgeConfig, 'modules' | 'broken'>,
+  { edgeId, parts, previous, tools, watch = (_, compiled) => compiled }: Keeping,
 ): Generator<Wanted, Compiled, void> {
   const phases: Phases[] = []
   let broken: string | undefined
@@ -183,20 +170,23 @@ function* compileModules(
     const own = settings[name]
     try {
       const key = partKey(partOf, name, own)
-      const before = kept(key)
+      const before = previous?.parts.get(key) as ModulePart | undefined
       // These settings were made by `resolve` of the same module, or from the options of a bind.
       if (!before && (patterns || expressions)) {
         yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
       }
       const keyed = { ...tools, key: `${edgeId} ${key}` }
       const compiled = before?.phases ?? (steps ? yield* resting(steps(own, keyed)) : compile(own, keyed))
-      phases.push((before ?? keep(key, { phases: nameFaults(name, watch(name, compiled)) })).phases)
+      const part = before ?? { phases: nameFaults(name, watch(name, compiled)) }
+      parts.set(key, part)
+      phases.push(part.phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }
   }
   for (const name of unknown) broken ??= `module ${name}: there is none of this name`
-  return { phases, broken }
+  yield {}
+  return { phases, broken: known ?? broken }
 }
 
 /** Pauses after each step, so that other work can run. */

@@ -1,6 +1,8 @@
 /** An edge ready for traffic: its configuration compiled once, so that connections and requests look nothing up. */
+import type { MinuteLog } from '../../lib/log/minute-log.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import type { Phases, TlsDemands } from '../../modules/phases.ts'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { ConnectionVerdict, Phases, TlsDemands } from '../../modules/phases.ts'
 import type { Backend } from './dial.ts'
 import type { ReservedPaths } from './reserved-paths.ts'
 
@@ -28,6 +30,34 @@ export interface Edge extends Pick<EdgeConfig, 'id' | 'kind' | 'names' | 'ports'
   /** Paths that modules reserve; they are checked before routes. */
   readonly reserved: ReservedPaths | undefined
 }
+
+/** Why an edge refuses all visitors; undefined when it is compiled. */
+export function brokenCode({ broken, starting }: Edge): VisitorErrorCode | undefined {
+  if (broken === undefined) return undefined
+  return starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE'
+}
+
+/** The first refusal; a phase that throws is broken, which is noted, and refuses all visitors. */
+export function firstVerdict<P>(
+  { id }: Edge,
+  phases: readonly P[],
+  ask: (phase: P) => ConnectionVerdict,
+  broken?: BrokenPhases,
+): VisitorErrorCode | undefined {
+  for (const phase of phases) {
+    try {
+      const verdict = ask(phase)
+      if (verdict) return verdict.refuse
+    } catch (err) {
+      broken?.note({ edge: id, err }, `${id} ${String(err)}`)
+      return 'BROKEN_MODULE'
+    }
+  }
+  return undefined
+}
+
+/** Keeps visitors of a broken edge from filling the log. */
+export type BrokenPhases = MinuteLog<{ readonly edge: string; readonly err: unknown }>
 
 /** A route ready for traffic. Each list is in its order of execution. */
 export interface Route {

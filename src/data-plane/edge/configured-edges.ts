@@ -31,7 +31,8 @@ export class ConfiguredEdges {
     const addresses = [...config.names.map((name) => ({ name })), ...config.ports.map((port) => ({ port }))]
     const there = addresses.flatMap((address) => edges.endpointAt(address) ?? [])
     await edges.apply(config, how)
-    for (const id of there) stopTunnel(tunnelOf(id), takenBy(config.id))
+    const stop = (id: string, message: string) => stopTunnel(tunnelOf(id), { message, ngrok: HELD_BY_EDGE })
+    for (const id of there) stop(id, `its address belongs to the edge ${config.id}`)
     const wildcards = config.names.filter(isWildcard)
     if (wildcards.length === 0) return
     // D66: names below a wildcard are the edge's now. The API refuses an edge while it sees an agent's endpoint online below a
@@ -39,7 +40,7 @@ export class ConfiguredEdges {
     // event loop.
     setImmediate(() => {
       for (const id of wildcards.flatMap((name) => agents.below(name))) {
-        stopTunnel(tunnelOf(id), heldBy(config.id))
+        stop(id, `its name stands below a wildcard that the edge ${config.id} holds`)
       }
     })
   }
@@ -67,14 +68,4 @@ function isWildcard(name: string): boolean {
 /** The tunnel of an endpoint. */
 function tunnelOf(endpointId: string): string {
   return `tn_${endpointId.slice('ep_'.length)}`
-}
-
-/** The reason for an agent whose address an edge has. */
-function takenBy(edgeId: string): { message: string; ngrok: number } {
-  return { message: `its address belongs to the edge ${edgeId}`, ngrok: HELD_BY_EDGE }
-}
-
-/** The reason for an agent whose name an edge has taken over. */
-function heldBy(edgeId: string): { message: string; ngrok: number } {
-  return { message: `its name stands below a wildcard that the edge ${edgeId} holds`, ngrok: HELD_BY_EDGE }
 }

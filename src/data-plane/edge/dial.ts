@@ -6,6 +6,7 @@ import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { type Ends, proxyHeaderOf } from '../../lib/net/proxy-protocol.ts'
 import { DialFault, type DialReason, type DialRequest } from '../../model/dial.ts'
+import type { BackendPlan } from '../../model/edge-config.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 
 /** Who is visiting and how, as the agent sees it. */
@@ -104,6 +105,8 @@ export async function dialFirst({
   return code
 }
 
+type StaticPlan = Pick<Extract<BackendPlan, { kind: 'static' }>, 'host' | 'port' | 'tls'>
+
 /** How long a service may take to accept a connection, in milliseconds. */
 const DIAL_TIMEOUT_MS = 10_000
 
@@ -111,15 +114,7 @@ const DIAL_TIMEOUT_MS = 10_000
  * R-2.6: with TLS the name is sent as SNI and the certificate is not verified, as agents do with their services. Never
  * rejects.
  */
-export function dialStatic({
-  host,
-  port,
-  tls,
-}: {
-  host: string
-  port: number
-  tls: boolean
-}): Promise<ByteStream | DialFault> {
+export function dialStatic({ host, port, tls }: StaticPlan): Promise<ByteStream | DialFault> {
   return new Promise((resolve) => {
     const to = { host, port, allowHalfOpen: true }
     const socket = tls

@@ -1,4 +1,5 @@
 /** Drains visitors when the server stops: no new ones come in, and those present may finish within the drain time. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { closeWhenIdle, type Movable } from '../../lib/bytes/close-when-idle.ts'
 
 /** Everything that holds connections of visitors, as far as a drain needs it. */
@@ -39,8 +40,4 @@ export async function drainVisitors(
   await closeWhenIdle([...front.connections, ...router.sockets])
   front.cut()
   router.cut()
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -6,10 +6,10 @@ import { MinuteLog } from '../../lib/log/minute-log.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
 import { type Challenges, showCertificate } from './acme-challenges.ts'
-import type { Edge } from './compiled-edge.ts'
+import { type BrokenPhases, brokenCode, type Edge, firstVerdict } from './compiled-edge.ts'
 import type { HttpFrontOptions } from './http-front.ts'
 import type { Greeted } from './public-listener.ts'
-import { type ConnectionRecord, relayConnection } from './relay-connection.ts'
+import { type ConnectionRecord, type Relaying, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
 import { CompileWait } from './wait-for-compile.ts'
@@ -53,10 +53,8 @@ export class EdgeRouter {
   /** Connections of removed edges. */
   readonly #retired = new Set<AgeList<Carried>>()
   readonly #held = new CompileWait()
+  readonly #broken: BrokenPhases
   #idleMs: number
-
-  /** Keeps visitors of a broken edge from filling the log. */
-  readonly #broken: MinuteLog<{ readonly edge: string; readonly err: unknown }>
 
   constructor(options: EdgeRouterOptions) {
     this.#options = options
@@ -87,8 +85,10 @@ export class EdgeRouter {
   onPort = (socket: Socket, port: number, peer: Peer): void => {
     const edge = this.#options.edges.onPort(port)
     if (edge?.starting && this.#held.hold(socket, edge.starting, () => this.onPort(socket, port, peer))) return
-    if (edge) this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
-    else socket.destroy()
+    if (!edge) socket.destroy()
+    else if (this.#admits(socket, edge, peer, undefined)) {
+      this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
+    }
   }
 
   /** A connection to the plain listener. */
@@ -117,20 +117,11 @@ export class EdgeRouter {
       })
       return
     }
-    if (edge.broken !== undefined) {
-      if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
-      this.#refuse(socket, edge, peer, hello.serverName, edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE')
-      return
-    }
+    if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
     // R-3.2: addresses are checked before a handshake costs anything.
-    const reached = { edgeId: edge.id, serverName: hello.serverName }
-    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, reached))
-    if (verdict) {
-      this.#refuse(socket, edge, peer, hello.serverName, verdict)
-      return
-    }
+    if (!this.#admits(socket, edge, peer, hello.serverName)) return
     if (edge.tls === null) {
-      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true }, { isAccepted: true })
+      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true })
       return
     }
     if (!this.#mayShake(socket, peer)) return
@@ -178,34 +169,26 @@ export class EdgeRouter {
     return false
   }
 
+  /** Whether a visitor with this address may connect; if not, it is refused. */
+  #admits(socket: Socket, edge: Edge, peer: Peer, serverName: string | undefined): boolean {
+    const reached = { edgeId: edge.id, serverName }
+    const verdict = brokenCode(edge) ?? firstVerdict(edge, edge.accept, (accept) => accept(peer, reached), this.#broken)
+    if (verdict) this.#refuse(socket, edge, peer, serverName, verdict)
+    return verdict === undefined
+  }
+
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
     const reached = { edgeId: edge.id, serverName: facts.serverName }
-    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer, reached))
+    const ask = (handshake: Edge['handshake'][number]): ConnectionVerdict => handshake(facts, peer, reached)
+    const verdict = firstVerdict(edge, edge.handshake, ask, this.#broken)
     if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
     else if (edge.kind === 'tls') {
-      const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }
-      this.#carry(socket, about, { isAccepted: true })
+      this.#carry(socket, { edge, peer, serverName: facts.serverName, passthroughTls: false })
     } else this.#options.serveHttp({ socket, peer, tls: facts, edge })
   }
 
-  #carry(
-    socket: Socket,
-    about: { edge: Edge; peer: Peer; serverName: string | undefined; passthroughTls: boolean },
-    { isAccepted = false } = {},
-  ): void {
-    const { edge, peer, serverName, passthroughTls } = about
-    if (!isAccepted) {
-      const verdict =
-        edge.broken === undefined
-          ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, { edgeId: edge.id, serverName }))
-          : edge.starting
-            ? 'EDGE_STARTING'
-            : 'MODULE_UNAVAILABLE'
-      if (verdict) {
-        this.#refuse(socket, edge, peer, serverName, verdict)
-        return
-      }
-    }
+  #carry(socket: Socket, about: Omit<Relaying, 'idleMs' | 'onDone'>): void {
+    const { edge } = about
     const count = this.#options.counts.of(edge.id)
     count.connections++
     count.open++
@@ -218,9 +201,7 @@ export class EdgeRouter {
       if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
       this.#options.onRecord(record)
     }
-    const idleMs = this.#idleMs
-    const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
-    relayConnection(socketStream(socket), carrying).catch((error: unknown) => {
+    relayConnection(socketStream(socket), { ...about, idleMs: this.#idleMs, onDone }).catch((error: unknown) => {
       this.#options.log.error({ err: error, edge: edge.id }, 'connection to an edge failed')
       socket.destroy()
       forget()
@@ -247,23 +228,5 @@ export class EdgeRouter {
       kept.delete(carried)
       if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
     }
-  }
-
-  /** The first refusal; a phase that throws is broken and refuses all visitors. */
-  #firstVerdict<P>(
-    { id }: Edge,
-    phases: readonly P[],
-    ask: (phase: P) => ConnectionVerdict,
-  ): VisitorErrorCode | undefined {
-    for (const phase of phases) {
-      try {
-        const verdict = ask(phase)
-        if (verdict) return verdict.refuse
-      } catch (err) {
-        this.#broken.note({ edge: id, err }, `${id} ${String(err)}`)
-        return 'BROKEN_MODULE'
-      }
-    }
-    return undefined
   }
 }

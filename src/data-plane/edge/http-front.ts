@@ -44,14 +44,8 @@ export interface HttpFrontOptions extends Pick<HttpProxyOptions, ForProxy>, Pick
 
 const UPGRADED = 101
 
-/** What both versions have in common. */
-interface Connection {
-  drain(): void
-  reset(): void
-}
-
 interface Served extends Aged<Served> {
-  readonly connection: Connection
+  readonly connection: Http1Connection | Http2Connection
   readonly visitor: VisitorConnection
   readonly socket: Socket
 }
@@ -131,20 +125,11 @@ export class HttpFront {
       replay: undefined,
     }
     const mayAsk = this.#options.requestsOf?.(peer.ip)
-    const { answerFirst } = this.#options
-    const handle =
-      tls !== undefined || answerFirst === undefined
-        ? (exchange: Exchange): void => this.#proxy.handle(exchange, visitor)
-        : (exchange: Exchange): void => {
-            if (!answerFirst(exchange)) this.#proxy.handle(exchange, visitor)
-          }
-    const onExchange =
-      mayAsk === undefined
-        ? handle
-        : (exchange: Exchange): void => {
-            if (mayAsk()) handle(exchange)
-            else refuse(exchange, count, this.#pages())
-          }
+    const answerFirst = tls === undefined ? this.#options.answerFirst : undefined
+    const onExchange = (exchange: Exchange): void => {
+      if (mayAsk?.() === false) refuse(exchange, count, this.#pages())
+      else if (answerFirst?.(exchange) !== true) this.#proxy.handle(exchange, visitor)
+    }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'HTTP connection failed')
     let unwatch: (() => void) | undefined
     let served: Served | undefined
@@ -155,7 +140,7 @@ export class HttpFront {
     }
     const limits = this.#limits
     const common = { sweep: this.#sweep, limits, onExchange, onBad: this.#onBad, onClosed, onBroken }
-    let connection: Connection
+    let connection: Served['connection']
     if (tls?.alpn === 'h2') {
       const http2 = new Http2Connection({ ...common, socket })
       connection = http2

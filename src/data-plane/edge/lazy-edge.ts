@@ -7,8 +7,8 @@ type Compiling = CompiledEdge | Promise<CompiledEdge>
 
 export class LazyEdge {
   readonly config: EdgeConfig
+  compiled: CompiledEdge | undefined
   readonly #compile: (() => Compiling) | undefined
-  #compiled: CompiledEdge | undefined
   #starting: Edge | undefined
   #isDropped = false
 
@@ -21,17 +21,13 @@ export class LazyEdge {
 
   /** The edge; while it is being compiled, a placeholder that refuses all visitors or lets them wait. */
   get edge(): Edge {
-    return this.#compiled ?? this.#starting ?? this.#first()
-  }
-
-  get compiled(): CompiledEdge | undefined {
-    return this.#compiled
+    return this.compiled ?? this.#starting ?? this.#first()
   }
 
   /** Releases the edge; call it when the entry can no longer be found. */
   drop(): void {
     this.#isDropped = true
-    this.#compiled?.release()
+    this.compiled?.release()
   }
 
   #first(): Edge {
@@ -41,11 +37,11 @@ export class LazyEdge {
 
   #take(made: Compiling): Edge {
     if (!(made instanceof Promise)) {
-      this.#compiled = made
+      this.compiled = made
       return made
     }
     const starting = made.then((compiled) => {
-      this.#compiled = compiled
+      this.compiled = compiled
       if (this.#isDropped) compiled.release()
     })
     // The compiler has logged the error; the placeholder stays and refuses all visitors.

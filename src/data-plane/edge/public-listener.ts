@@ -38,7 +38,6 @@ interface Waiting extends Aged<Waiting> {
 
 export class PublicListener {
   readonly #options: PublicListenerOptions
-  readonly #maxPending: number
   /** Connections without a complete hello. */
   readonly #pending = new AgeList<Waiting>()
   /** Connections that are being refused. */
@@ -48,7 +47,6 @@ export class PublicListener {
 
   constructor(options: PublicListenerOptions) {
     this.#options = options
-    this.#maxPending = options.maxPending ?? MAX_PENDING
   }
 
   /** How many connections are neither handed on nor closed. */
@@ -89,10 +87,10 @@ export class PublicListener {
   }
 
   #accept(socket: Socket, peer: Peer): void {
-    if (this.pending >= this.#maxPending) this.#makeRoom()
+    const { maxPending = MAX_PENDING, helloTimeoutMs: timeoutMs } = this.#options
+    if (this.pending >= maxPending) this.#makeRoom()
     const waiting: Waiting = { socket, peer, older: undefined, newer: undefined }
     this.#pending.add(waiting)
-    const timeoutMs = this.#options.helloTimeoutMs
     readClientHello(socket, (result) => this.#greeted(waiting, result), timeoutMs === undefined ? {} : { timeoutMs })
   }
 

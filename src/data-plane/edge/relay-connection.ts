@@ -20,10 +20,8 @@ export interface ConnectionRecord {
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
-interface RelayOptions {
+export interface Relaying extends Pick<ConnectionRecord, 'peer' | 'serverName'> {
   readonly edge: Edge
-  readonly peer: Peer
-  readonly serverName?: string
   readonly passthroughTls: boolean
   /** How long the connection may be idle, in milliseconds. */
   readonly idleMs: number
@@ -31,7 +29,7 @@ interface RelayOptions {
 }
 
 /** Relays `visitor` to the backend of `edge`; no byte of the stream may have been read yet. */
-export async function relayConnection(visitor: ByteStream, options: RelayOptions): Promise<void> {
+export async function relayConnection(visitor: ByteStream, options: Relaying): Promise<void> {
   const { edge, peer, serverName, passthroughTls, idleMs, onDone } = options
   const record = { edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined }
   const visit: Visit = {

@@ -45,9 +45,7 @@ const RENEW_MS = 30 * DAY_MS
 const RECENT_MS = 1000
 
 export class Certificates {
-  readonly #authority: CertificatesOptions['authority']
-  readonly #now: Clock
-  readonly #maxIssued: number
+  readonly #options: Required<CertificatesOptions>
   /** By their names, least recently requested first. */
   readonly #issued = new Map<string, Issued>()
   readonly #deepNames: DeepNames
@@ -56,9 +54,7 @@ export class Certificates {
   readonly #ends = new WeakMap<CertificatePair, number>()
 
   constructor({ authority, now = Date.now, maxIssued = MAX_ISSUED }: CertificatesOptions) {
-    this.#authority = authority
-    this.#now = now
-    this.#maxIssued = maxIssued
+    this.#options = { authority, now, maxIssued }
     this.#deepNames = new DeepNames(now)
   }
 
@@ -76,11 +72,11 @@ export class Certificates {
    * names. Deeper names get the certificate of the wildcard itself once too many have one of their own.
    */
   find(name: string, { wildcard }: { readonly wildcard?: string | undefined } = {}): ServerCertificate {
-    const uploaded = this.#uploadedFor(name)
-    if (uploaded || wildcard === undefined) return uploaded ?? this.#issuedFor(name)
+    const uploaded = this.findNamed(name)
+    if (uploaded || wildcard === undefined) return uploaded ?? this.findOwn(name)
     const parent = wildcardOver(name)
-    if (parent === wildcard || this.#deepNames.admits(wildcard, parent)) return this.#issuedFor(parent)
-    return this.#uploadedFor(wildcard) ?? this.#issuedFor(wildcard)
+    if (parent === wildcard || this.#deepNames.admits(wildcard, parent)) return this.findOwn(parent)
+    return this.findNamed(wildcard) ?? this.findOwn(wildcard)
   }
 
   /**
@@ -89,17 +85,31 @@ export class Certificates {
    */
   findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
     const below = `*.${domain}`
-    return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor(`${domain} ${below}`)
+    return this.findNamed(wildcardOver(name) === below ? name : domain) ?? this.findOwn(`${domain} ${below}`)
   }
 
   /** The uploaded certificate for a name, if there is one. */
   findNamed(name: string): ServerCertificate | undefined {
-    return this.#uploadedFor(name)
+    const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
+    return uploaded && this.identify(uploaded)
   }
 
-  /** The certificate of our own authority for a name, whatever others there are. */
-  findOwn(name: string): ServerCertificate {
-    return this.#issuedFor(name)
+  /** The certificate of our own authority for names that are separated by spaces, whatever others there are. */
+  findOwn(names: string): ServerCertificate {
+    const now = this.#options.now()
+    const known = this.#issued.get(names)
+    const isGood = known !== undefined && known.renewAt > now
+    const hasRoom = 2 * this.#issued.size <= this.#options.maxIssued
+    if (isGood && hasRoom && Math.abs(now - known.askedAt) < RECENT_MS) return known.certificate
+    const entry = isGood ? known : this.#issue(names, now)
+    entry.askedAt = now
+    this.#issued.delete(names)
+    this.#issued.set(names, entry)
+    if (this.#issued.size > this.#options.maxIssued) {
+      const [oldest = names] = this.#issued.keys()
+      this.#issued.delete(oldest)
+    }
+    return entry.certificate
   }
 
   /** Assigns ids to a pair from elsewhere, such as from an agent. */
@@ -136,31 +146,8 @@ export class Certificates {
     return first
   }
 
-  #uploadedFor(name: string): ServerCertificate | undefined {
-    const uploaded = this.#uploaded.get(name) ?? this.#uploaded.get(wildcardOver(name))
-    return uploaded && this.identify(uploaded)
-  }
-
-  /** `names` are separated by spaces. */
-  #issuedFor(names: string): ServerCertificate {
-    const now = this.#now()
-    const known = this.#issued.get(names)
-    const isGood = known !== undefined && known.renewAt > now
-    const hasRoom = 2 * this.#issued.size <= this.#maxIssued
-    if (isGood && hasRoom && Math.abs(now - known.askedAt) < RECENT_MS) return known.certificate
-    const entry = isGood ? known : this.#issue(names, now)
-    entry.askedAt = now
-    this.#issued.delete(names)
-    this.#issued.set(names, entry)
-    if (this.#issued.size > this.#maxIssued) {
-      const [oldest = names] = this.#issued.keys()
-      this.#issued.delete(oldest)
-    }
-    return entry.certificate
-  }
-
   #issue(names: string, now: number): Issued {
-    const issued = this.#authority.issue(names.split(' '))
+    const issued = this.#options.authority.issue(names.split(' '))
     // An authority that is about to expire issues short-lived certificates; renew them daily at most.
     return {
       certificate: identify(issued, `issued ${names}`),

@@ -2,9 +2,7 @@
 
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
-import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
@@ -49,18 +47,15 @@ export interface TlsServersOptions extends Pick<PlaneContext, 'log'>, Partial<Pi
   readonly handshakeTimeoutMs?: number
 }
 
-/** How long a handshake may take, in milliseconds. */
-const HANDSHAKE_TIMEOUT_MS = 10_000
-
-/**
- * How many handshakes may be in progress; over that the oldest is closed, since an honest one takes a few round trips.
- */
-const MAX_PENDING = 4096
-
-/**
- * How many servers are cached, at some 33 KiB each; the least recently used goes first, and is recreated in 0.4 ms.
- */
-const MAX_SERVERS = 2048
+const defaults = {
+  now: Date.now,
+  /** How long a handshake may take, in milliseconds. */
+  handshakeTimeoutMs: 10_000,
+  /** How many handshakes may be in progress; over that the oldest is closed, since an honest one takes a few round trips. */
+  maxPending: 4096,
+  /** How many servers are cached, at some 33 KiB each; the least recently used goes first, and is recreated in 0.4 ms. */
+  maxServers: 2048,
+}
 
 /**
  * How long a server may go without a handshake before it is dropped, in milliseconds. Its tickets then become invalid.
@@ -111,13 +106,7 @@ interface ShakingSocket extends Socket {
  * of one edge resume on another with the client identity of the first. It would also ignore what differs between edges.
  */
 export class TlsServers {
-  readonly #certificates: Certificates
-  readonly #log: Logger
-  readonly #now: Clock
-  readonly #ticketSecret: Buffer | undefined
-  readonly #maxServers: number
-  readonly #maxPending: number
-  readonly #timeoutMs: number
+  readonly #options: TlsServersOptions & typeof defaults
   /** Least recently used first. */
   readonly #servers = new Map<string, Entry>()
   /** The key of each edge's last visitor: looking up a long string that was just built is many times slower. */
@@ -126,15 +115,8 @@ export class TlsServers {
 
   /** Throws when this version of Node lacks something it needs, so that the server does not start. */
   constructor(options: TlsServersOptions) {
-    const { certificates, log, now = Date.now } = options
     checkSocketBelow()
-    this.#certificates = certificates
-    this.#log = log
-    this.#now = now
-    this.#ticketSecret = options.ticketSecret
-    this.#maxServers = options.maxServers ?? MAX_SERVERS
-    this.#maxPending = options.maxPending ?? MAX_PENDING
-    this.#timeoutMs = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS
+    this.#options = { ...defaults, ...options }
   }
 
   /** How many servers are cached at the moment. */
@@ -144,11 +126,11 @@ export class TlsServers {
 
   /** Drops servers of names that were not used for a while and are not served: agents and edges come and go. */
   dropGone(isServed: (name: string) => boolean): void {
-    const before = this.#now() - GONE_MS
+    const before = this.#options.now() - GONE_MS
     for (const [key, { usedAt, name }] of this.#servers) {
       if (usedAt < before && !isServed(name)) this.#servers.delete(key)
     }
-    this.#certificates.dropGone(isServed, before)
+    this.#options.certificates.dropGone(isServed, before)
   }
 
   /** How many handshakes are in progress. */
@@ -177,8 +159,8 @@ export class TlsServers {
       return
     }
     const { oldest } = this.#pending
-    if (oldest && this.#pending.size >= this.#maxPending) this.#abort(oldest.socket, 'crowded')
-    const timer = setTimeout(() => this.#abort(socket, 'timeout'), this.#timeoutMs)
+    if (oldest && this.#pending.size >= this.#options.maxPending) this.#abort(oldest.socket, 'crowded')
+    const timer = setTimeout(() => this.#abort(socket, 'timeout'), this.#options.handshakeTimeoutMs)
     const { serverName } = hello
     const pending: Pending = { socket, edge, serverName, timer, done, older: undefined, newer: undefined }
     this.#pending.add(pending)
@@ -197,7 +179,7 @@ export class TlsServers {
   }
 
   #serverFor(edge: TlsEdge, hello: ClientHello): Server | undefined {
-    const now = this.#now()
+    const now = this.#options.now()
     const offer = offerFor(edge.kind, hello.alpn)
     const certificate = this.#certificateFor(edge, hello)
     if (!certificate) return undefined
@@ -206,7 +188,7 @@ export class TlsServers {
     const key = this.#keyOf(edge, owner, offer, certificate)
     const name = hello.serverName
     const known = this.#servers.get(key)
-    if (known && Math.abs(now - known.usedAt) < RECENT_MS && 2 * this.#servers.size <= this.#maxServers) {
+    if (known && Math.abs(now - known.usedAt) < RECENT_MS && 2 * this.#servers.size <= this.#options.maxServers) {
       known.name = name
       return known.server
     }
@@ -234,23 +216,23 @@ export class TlsServers {
 
   /** The scope is the key of the server, with the id of the certificate that all planes share. */
   #tickets(edge: TlsEdge, owner: string, offer: Offer, { sharedId }: ServerCertificate): ServerPlan['tickets'] {
-    const secret = this.#ticketSecret
+    const secret = this.#options.ticketSecret
     return secret && { secret, scope: `${owner} ${offer} ${sharedId} ${edge.tlsKey}` }
   }
 
   #certificateFor({ id, tls, names }: TlsEdge, { serverName }: ClientHello): ServerCertificate | undefined {
     try {
-      if (tls.certificate) return this.#certificates.identify(tls.certificate)
-      return this.#certificates.find(serverName, { wildcard: names && wildcardAbove(serverName, names) })
+      if (tls.certificate) return this.#options.certificates.identify(tls.certificate)
+      return this.#options.certificates.find(serverName, { wildcard: names && wildcardAbove(serverName, names) })
     } catch (err) {
-      this.#log.error({ edge: id, name: serverName, err }, 'no certificate can be made for a name')
+      this.#options.log.error({ edge: id, name: serverName, err }, 'no certificate can be made for a name')
       return undefined
     }
   }
 
   #dropUnused(now: number): void {
     for (const [key, { usedAt }] of this.#servers) {
-      if (usedAt > now - IDLE_MS && this.#servers.size <= this.#maxServers) return
+      if (usedAt > now - IDLE_MS && this.#servers.size <= this.#options.maxServers) return
       this.#servers.delete(key)
     }
   }
@@ -263,7 +245,7 @@ export class TlsServers {
       server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => this.#failed(socket, error))
       return server
     } catch (err) {
-      this.#log.error({ edge: edge.id, err }, 'TLS server of an edge cannot be made')
+      this.#options.log.error({ edge: edge.id, err }, 'TLS server of an edge cannot be made')
       return undefined
     }
   }
@@ -308,7 +290,7 @@ export class TlsServers {
     try {
       done(result)
     } catch (err) {
-      this.#log.error({ err }, 'connection handler failed')
+      this.#options.log.error({ err }, 'connection handler failed')
       if ('socket' in result) result.socket.destroy()
     }
   }

@@ -122,12 +122,9 @@ function newCount(edge: string, address = ''): EdgeCount {
   }
 }
 
+const summed = ['connections', 'open', 'bytesIn', 'bytesOut', 'requestMs', 'refused'] as const
+
 function add(sum: EdgeCount, count: EdgeCount): void {
-  sum.connections += count.connections
-  sum.open += count.open
-  sum.bytesIn += count.bytesIn
-  sum.bytesOut += count.bytesOut
-  sum.requestMs += count.requestMs
-  sum.refused += count.refused
+  for (const field of summed) sum[field] += count[field]
   for (const [digit, requests] of count.requests.entries()) sum.requests[digit] = (sum.requests[digit] ?? 0) + requests
 }

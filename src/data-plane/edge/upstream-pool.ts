@@ -7,26 +7,13 @@ import { DialFault } from '../../model/dial.ts'
 import type { UpstreamConnection } from '../requests/http-exchange.ts'
 import type { DialTarget, Visit } from './dial.ts'
 import { dialTarget } from './dial.ts'
-
-/** A connection that carries many requests at once. */
-export interface SharedUpstream {
-  /** Whether another request may start. */
-  readonly hasRoom: boolean
-  readonly isClosed: boolean
-  /** Resolves when its capacity is known, even if it has none. */
-  readonly ready: Promise<void>
-  /** A connection for one request, which holds a slot until it closes. */
-  connection(): UpstreamConnection
-  /** Called once. */
-  onClosed: (() => void) | undefined
-  close(): void
-}
+import type { Http2Upstream } from './http2/http2-upstream.ts'
 
 export interface UpstreamPoolOptions {
   /** Speaks HTTP/1.1 over a stream. It closes on its own after being free for long. */
   readonly http1: (stream: ByteStream) => UpstreamConnection
   /** Speaks HTTP/2 over a stream. It closes on its own after being idle for long. */
-  readonly http2: (stream: ByteStream) => SharedUpstream
+  readonly http2: (stream: ByteStream) => Http2Upstream
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
   /** Whether connections to a target are worth keeping at the moment. */
@@ -69,7 +56,7 @@ interface Kept extends Aged<Kept> {
 
 /** A shared connection, and the slot on it for the request that dialled. */
 interface Opened {
-  readonly shared: SharedUpstream
+  readonly shared: Http2Upstream
   readonly own: UpstreamConnection
 }
 
@@ -81,7 +68,7 @@ export class UpstreamPool {
   readonly #free = new AgeList<Kept>()
   /** Open connections. */
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
-  readonly #shared = new Map<string, SharedUpstream[]>()
+  readonly #shared = new Map<string, Http2Upstream[]>()
   readonly #opening = new Map<string, Promise<Opened | DialFault>>()
   /** How often connections of a target were retired: a connection dialled meanwhile is not kept. */
   #retirements = 0
@@ -227,7 +214,7 @@ export class UpstreamPool {
       const opened = await opening
       if (opened instanceof DialFault) return opened
       // Taken at once, before the next waiter looks.
-      if (hasRoom(opened.shared)) return opened.shared.connection()
+      if (opened.shared.hasRoom) return opened.shared.connection()
     }
     const opening = this.#dialShared(key, target, visit, ends)
     this.#opening.set(key, opening)
@@ -255,7 +242,7 @@ export class UpstreamPool {
     }
   }
 
-  #share(key: string, shared: SharedUpstream): void {
+  #share(key: string, shared: Http2Upstream): void {
     const all = this.#shared.get(key) ?? []
     all.push(shared)
     this.#shared.set(key, all)
@@ -273,6 +260,6 @@ function keyOf(target: DialTarget, { ip, port, serverIp, serverPort }: Ends): st
   return proxyHeader === 0 ? reuseKey : `${reuseKey} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`
 }
 
-function hasRoom(shared: SharedUpstream): boolean {
-  return shared.hasRoom && !shared.isClosed
+function hasRoom(shared: Http2Upstream): boolean {
+  return shared.hasRoom
 }

@@ -4,13 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { inTime } from '../../lib/in-time.ts'
 import { RecentlyEnded } from '../../lib/limits/recently-ended.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import {
-  LOOKUP_MS,
-  type LoginEndings,
-  type LoginRows,
-  MAX_IDLE_MS,
-  type StoredLogin,
-} from '../../link/planes/login-store.ts'
+import { LOOKUP_MS, type LoginEndings, type LoginRows, MAX_IDLE_MS } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginSessions, UsedAnswer } from '../../model/logins.ts'
@@ -134,7 +128,9 @@ export class CachedLogins implements LoginSessions {
       this.#endings.noteAll()
     }
     this.#forget(ids)
-    if (userIds.length > 0) this.#forgetUsers(new Set(userIds))
+    if (userIds.length === 0) return
+    this.#cache.dropUsers(new Set(userIds))
+    for (const id of userIds) this.#endings.note(id)
   }
 
   /** Writes what is still waiting. */
@@ -187,7 +183,7 @@ export class CachedLogins implements LoginSessions {
 
   async #read(browser: string, routeId: string): Promise<CachedLogin | undefined> {
     const { moment } = this.#endings
-    const row = await this.#rowAt(browser, routeId)
+    const row = await inTime(awaitAnswer(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
     const before = this.#cache.get(browser, routeId)
     if (before && before.id !== row?.id) this.#cache.drop(before.id)
     if (!row) return undefined
@@ -208,20 +204,11 @@ export class CachedLogins implements LoginSessions {
     return cached
   }
 
-  #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
-    return inTime(awaitAnswer(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
-  }
-
   #forget(ids: readonly string[]): void {
     for (const id of ids) {
       this.#cache.drop(id)
       this.#endings.note(id)
     }
-  }
-
-  #forgetUsers(ids: ReadonlySet<string>): void {
-    this.#cache.dropUsers(ids)
-    for (const id of ids) this.#endings.note(id)
   }
 
   #forgetBrowser(browser: string): void {

@@ -1,4 +1,5 @@
 /** A cache of recently used logins, limited in bytes; the least recently used go first. */
+import { Groups } from '../../lib/multi-map.ts'
 import type { StoredLogin } from '../../link/planes/login-store.ts'
 import type { Login } from '../../model/logins.ts'
 
@@ -27,7 +28,7 @@ export class LoginCache {
   /** By browser and route; a Map keeps its order, so the first entry is the next to be considered for removal. */
   readonly #held = new Map<string, Held>()
   readonly #keys = new Map<string, string>()
-  readonly #browsers = new Map<string, Set<string>>()
+  readonly #browsers = new Groups<string>()
   #bytes = 0
 
   constructor(maxBytes: number) {
@@ -57,9 +58,7 @@ export class LoginCache {
     for (const [name, value] of Object.entries(cached.login.kept)) bytes += name.length + value.length
     this.#held.set(key, { cached, bytes, isUsed: false })
     this.#keys.set(cached.id, key)
-    const ofBrowser = this.#browsers.get(cached.browser)
-    if (ofBrowser) ofBrowser.add(key)
-    else this.#browsers.set(cached.browser, new Set([key]))
+    this.#browsers.add(cached.browser, key)
     this.#bytes += bytes
     this.#shrink()
   }
@@ -70,7 +69,7 @@ export class LoginCache {
   }
 
   dropBrowser(browser: string): void {
-    for (const key of [...(this.#browsers.get(browser) ?? [])]) this.#remove(key)
+    for (const key of [...this.#browsers.get(browser)]) this.#remove(key)
   }
 
   dropUsers(ids: ReadonlySet<string>): void {
@@ -107,9 +106,7 @@ export class LoginCache {
     this.#held.delete(key)
     this.#keys.delete(cached.id)
     this.#bytes -= bytes
-    const ofBrowser = this.#browsers.get(cached.browser)
-    ofBrowser?.delete(key)
-    if (ofBrowser?.size === 0) this.#browsers.delete(cached.browser)
+    this.#browsers.delete(cached.browser, key)
   }
 }
 

@@ -15,16 +15,13 @@ interface Peer {
 export class Restrictions {
   readonly #refused: RefusedAddresses
   readonly #heard: (() => void)[] = []
-  readonly #known = Promise.withResolvers<void>()
+  readonly #first = Promise.withResolvers<void>()
+  /** Resolves when the restrictions are known for the first time. */
+  readonly known = this.#first.promise
   #tests: ReadonlyMap<string, (peer: Peer) => boolean> = new Map()
 
   constructor({ refused }: { refused: RefusedAddresses }) {
     this.#refused = refused
-  }
-
-  /** Resolves when the restrictions are known for the first time. */
-  get known(): Promise<void> {
-    return this.#known.promise
   }
 
   /** Whether `peer` may reach `part`. The answer is cached with the peer, so a connection is judged once per change. */
@@ -41,7 +38,7 @@ export class Restrictions {
   use(restrictions: readonly PartRestriction[]): void {
     this.#tests = new Map(restrictions.map((each) => [each.part, this.#testOf(each)]))
     for (const heard of this.#heard) heard()
-    this.#known.resolve()
+    this.#first.resolve()
   }
 
   #testOf({ part, isEnforced, rules }: PartRestriction): (peer: Peer) => boolean {

@@ -63,7 +63,7 @@ type Way = Pick<AccessRecord, 'host' | 'edge' | 'route' | 'target' | 'ownerId'>
 /** The same as bytes, and the lengths in characters. */
 interface WrittenWay extends Way {
   readonly bytes: Buffer
-  readonly lengths: readonly [host: number, edge: number, route: number, target: number, owner: number]
+  readonly lengths: readonly number[]
 }
 
 /** How many ways are remembered; beyond that all are forgotten, and each is encoded once more. */
@@ -148,9 +148,8 @@ export class RecordWriter {
       cut(route ?? '', texts.route),
       cut(target ?? '', texts.target),
       cut(ownerId ?? '', texts.owner),
-    ] as const
-    const [h, e, r, t, o] = parts
-    const lengths = [h.length, e.length, r.length, t.length, o.length] as const
+    ]
+    const lengths = parts.map(({ length }) => length)
     const way = { host, edge, route, target, ownerId, bytes: Buffer.from(parts.join('')), lengths }
     if (key === undefined) return way
     if (this.#ways.size >= MAX_WAYS) this.#ways.clear()
@@ -249,11 +248,7 @@ export class ReadRecord {
     const bytes = this.#bytes
     const flags = bytes.readUInt8(FLAGS)
     const durationMs = bytes.readInt32BE(DURATION)
-    const [passed, sent, answered] = [PASSED, SENT, ANSWERED].map((at) => bytes.readInt32BE(at)) as [
-      number,
-      number,
-      number,
-    ]
+    const [passed, sent, answered] = [bytes.readInt32BE(PASSED), bytes.readInt32BE(SENT), bytes.readInt32BE(ANSWERED)]
     return {
       startedAt: this.startedAt,
       durationMs,

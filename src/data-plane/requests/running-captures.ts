@@ -7,12 +7,7 @@ import { CapturedParts, partKinds, writtenHead } from './captured-parts.ts'
 import type { RequestHead, ResponseHead } from './http-exchange.ts'
 
 /** Captures as the proxy uses them for each request. */
-export interface EdgeCaptures {
-  /** Whether nothing is captured, so that `begin` need not be called. */
-  readonly isOff: boolean
-  /** Undefined when this edge is not captured. */
-  begin(edgeId: string): ExchangeCapture | undefined
-}
+export type EdgeCaptures = Pick<RunningCaptures, 'isOff' | 'begin'>
 
 export const noCaptures: EdgeCaptures = { isOff: true, begin: () => undefined }
 
@@ -31,7 +26,8 @@ export interface Replay {
   readonly noted: (id: string) => void
 }
 
-export class RunningCaptures implements EdgeCaptures {
+export class RunningCaptures {
+  /** Whether nothing is captured, so that `begin` need not be called. */
   isOff = true
   readonly #options: CapturesOptions
   #running: ReadonlyMap<string, RunningCapture> = new Map()
@@ -48,6 +44,7 @@ export class RunningCaptures implements EdgeCaptures {
     this.isOff = captures.length === 0
   }
 
+  /** Undefined when this edge is not captured. */
   begin(edgeId: string): ExchangeCapture | undefined {
     const capture = this.#running.get(edgeId)
     if (!capture || capture.expiresAt <= this.#options.now()) return undefined

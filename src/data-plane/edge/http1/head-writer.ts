@@ -1,16 +1,15 @@
 /** Writes heads, in which headers about framing and the connection are ours, and all others are the caller's. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
-import { isFieldContent } from '../../../lib/http/http-header.ts'
+import { isFieldContent, isHeaderName } from '../../../lib/http/http-header.ts'
 import { STATUS_CODES } from '../../../lib/http/node-http.ts'
 import type { BodyLength, ResponseHead, UpstreamRequest } from '../../requests/http-exchange.ts'
 import { isTrailer } from '../trailers.ts'
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const line = /^[\x21-\x7e]+$/
 
 /** Throws when something in it cannot be sent. */
 export function requestHead({ method, target, headers, body, upgrade }: UpstreamRequest): string {
-  if ((method !== 'GET' && !token.test(method)) || !line.test(target))
+  if ((method !== 'GET' && !isHeaderName(method)) || !line.test(target))
     throw new Error('a request line that cannot be sent')
   const text = `${method} ${target} HTTP/1.1${fieldLines(headers, isOwnOfRequest)}${framingLine(body)}`
   if (upgrade === undefined) return `${text}\r\n\r\n`

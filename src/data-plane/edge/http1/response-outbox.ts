@@ -14,6 +14,8 @@ const firstOfScratch = firstBytesOf(scratch)
 export class Http1Outbox {
   /** Total bytes taken so far. */
   bytes = 0
+  /** Whether the stream asked to wait. */
+  isBlocked = false
   readonly #stream: ByteStream
   readonly #isPrompt: boolean
   readonly #flush = (): void => {
@@ -23,17 +25,11 @@ export class Http1Outbox {
   #memory: Buffer | undefined
   #gathered = 0
   #isScheduled = false
-  #isBlocked = false
 
   /** `isPrompt`: complete messages and large pieces are sent at once; otherwise they may wait a moment for more. */
   constructor(stream: ByteStream, { isPrompt = false }: { isPrompt?: boolean } = {}) {
     this.#stream = stream
     this.#isPrompt = isPrompt
-  }
-
-  /** Whether the stream asked to wait. */
-  get isBlocked(): boolean {
-    return this.#isBlocked
   }
 
   /** Adds characters up to U+00FF, one byte each; this many bytes are known to follow. */
@@ -62,7 +58,7 @@ export class Http1Outbox {
       this.flush()
       this.#note(this.#isPrompt ? this.#stream.write(keepBytes(chunk)) : writeLent(this.#stream, chunk))
     }
-    return !this.#isBlocked
+    return !this.isBlocked
   }
 
   /** The message is complete; what follows is another one, and may take long to come. */
@@ -81,7 +77,7 @@ export class Http1Outbox {
 
   /** The stream has room again. */
   drained(): void {
-    this.#isBlocked = false
+    this.isBlocked = false
   }
 
   /** Drops what was collected. */
@@ -110,6 +106,6 @@ export class Http1Outbox {
   }
 
   #note(hasRoom: boolean): void {
-    if (!hasRoom) this.#isBlocked = true
+    if (!hasRoom) this.isBlocked = true
   }
 }

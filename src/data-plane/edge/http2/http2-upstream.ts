@@ -19,25 +19,28 @@ import {
   type UpstreamSink,
 } from '../../requests/http-exchange.ts'
 import type { Sweep } from '../deadlines.ts'
+import { INTERIM_RESPONSES, RESPONSE_HEAD_BYTES, RESPONSE_HEADERS, UPSTREAM_IDLE_MS } from '../http1/bounds.ts'
+import { noBody } from '../http1/incoming-body.ts'
 import { isIdempotent } from '../idempotent.ts'
-import type { SharedUpstream } from '../upstream-pool.ts'
-import {
-  INTERIM_RESPONSES,
-  OUTSTANDING_PINGS,
-  PSEUDO_HEADERS,
-  RESPONSE_HEAD_BYTES,
-  RESPONSE_HEADERS,
-  SENT_HEAD_BYTES,
-  SESSION_MEMORY_MB,
-  SETTINGS_ENTRIES,
-  STREAM_WINDOW_BYTES,
-  UPSTREAM_CANCELS,
-  UPSTREAM_IDLE_MS,
-  UPSTREAM_STREAMS,
-} from './bounds.ts'
-import { IdleWatch } from './idle-watch.ts'
+import { PSEUDO_HEADERS, STREAM_WINDOW_BYTES, sessionBounds } from './bounds.ts'
+import { watchIdle } from './idle-watch.ts'
 import { readFields, writeFields } from './raw-headers.ts'
-import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
+import { StreamReader, StreamWriter } from './stream-body.ts'
+
+/**
+ * Headers of a request to an upstream, in bytes: the most that an operator can allow visitors, and as much again for
+ * what modules add.
+ */
+const SENT_HEAD_BYTES = 256 * 1024
+
+/** Concurrent requests on one connection to an upstream, if it allows as many. */
+const UPSTREAM_STREAMS = 256
+
+/**
+ * Cancelled requests on one connection to an upstream before another connection is used. Upstreams close a connection
+ * with too many of them, and with it the requests of other visitors: Envoy after 500, Node after 1000.
+ */
+const UPSTREAM_CANCELS = 200
 
 interface Http2UpstreamOptions {
   readonly stream: ByteStream
@@ -46,8 +49,10 @@ interface Http2UpstreamOptions {
   readonly idleMs?: number
 }
 
-export class Http2Upstream implements SharedUpstream {
+export class Http2Upstream {
+  /** Called once. */
   onClosed: (() => void) | undefined
+  /** Resolves when its capacity is known, even if it has none. */
   readonly ready: Promise<void>
   readonly #duplex: ByteDuplex
   readonly #session: ClientHttp2Session
@@ -73,22 +78,14 @@ export class Http2Upstream implements SharedUpstream {
     })
     // After GOAWAY the upstream accepts no more requests; those under way may finish.
     session.on('goaway', () => this.close())
-    const watch = new IdleWatch({
-      session,
-      connection: duplex,
-      moved: () => duplex.moved,
-      sweep,
-      idleMs,
-      onIdle: () => {
-        if (this.#open === 0) this.close()
-      },
-    })
-    session.on('close', () => {
-      watch.stop()
-      this.onClosed?.()
-    })
+    const onIdle = (): void => {
+      if (this.#open === 0) this.close()
+    }
+    watchIdle({ session, connection: duplex, moved: () => duplex.moved, sweep, idleMs, onIdle })
+    session.on('close', () => this.onClosed?.())
   }
 
+  /** Whether another request may start. */
   get hasRoom(): boolean {
     return !this.isClosed && this.#open < this.#limit
   }
@@ -97,10 +94,11 @@ export class Http2Upstream implements SharedUpstream {
     return this.#session.closed || this.#session.destroyed
   }
 
+  /** A connection for one request, which holds a slot until it closes. */
   connection(): UpstreamConnection {
     this.#open++
     return new Http2UpstreamStream({
-      begin: (raw, options) => this.#session.request(raw, options),
+      session: this.#session,
       onCancelled: () => {
         if (++this.#cancelled >= UPSTREAM_CANCELS) this.close()
       },
@@ -115,7 +113,8 @@ export class Http2Upstream implements SharedUpstream {
   }
 }
 
-const sessionOptions: ClientSessionOptions & { strictSingleValueFields: boolean } = {
+const sessionOptions: ClientSessionOptions = {
+  ...sessionBounds,
   settings: {
     enablePush: false,
     initialWindowSize: STREAM_WINDOW_BYTES,
@@ -123,16 +122,11 @@ const sessionOptions: ClientSessionOptions & { strictSingleValueFields: boolean 
   },
   maxHeaderListPairs: RESPONSE_HEADERS + PSEUDO_HEADERS,
   maxSendHeaderBlockLength: SENT_HEAD_BYTES,
-  maxSettings: SETTINGS_ENTRIES,
-  maxOutstandingPings: OUTSTANDING_PINGS,
-  maxSessionMemory: SESSION_MEMORY_MB,
   maxReservedRemoteStreams: 0,
-  // Visitors repeat headers that should be single; that is between them and the upstream.
-  strictSingleValueFields: false,
 }
 
 interface StreamOwner {
-  begin(raw: string[], options: { endStream: boolean; waitForTrailers: boolean }): ClientHttp2Stream
+  readonly session: ClientHttp2Session
   /** A request was cancelled. */
   onCancelled(): void
   onClosed(): void
@@ -143,22 +137,18 @@ interface StreamOwner {
 /** One request and its answer. */
 class Http2UpstreamStream implements UpstreamConnection {
   onChange: (() => void) | undefined
+  isClosed = false
   readonly #owner: StreamOwner
   #stream: ClientHttp2Stream | undefined
   #sink: UpstreamSink | undefined
   #method = ''
-  #isClosed = false
 
   constructor(owner: StreamOwner) {
     this.#owner = owner
   }
 
   get isFree(): boolean {
-    return this.#stream === undefined && !this.#isClosed
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed
+    return this.#stream === undefined && !this.isClosed
   }
 
   send({ method, target, headers, body }: UpstreamRequest, sink: UpstreamSink): UpstreamSending {
@@ -173,7 +163,7 @@ class Http2UpstreamStream implements UpstreamConnection {
     this.#method = method
     let stream: ClientHttp2Stream
     try {
-      stream = this.#owner.begin(raw, { endStream: isEmpty, waitForTrailers: hasTrailers })
+      stream = this.#owner.session.request(raw, { endStream: isEmpty, waitForTrailers: hasTrailers })
     } catch (cause) {
       queueMicrotask(() => this.#lost(cause))
       return { body: nowhere(), cancel: () => this.close() }
@@ -234,8 +224,8 @@ class Http2UpstreamStream implements UpstreamConnection {
   }
 
   #finish(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
+    if (this.isClosed) return
+    this.isClosed = true
     this.#owner.onClosed()
     this.onChange?.()
   }

@@ -1,6 +1,7 @@
 /** Reports when an HTTP/2 session is idle, and closes a finished one whose peer does not. */
+import type { Http2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Deadline, Expiring, Sweep } from '../deadlines.ts'
+import type { Sweep } from '../deadlines.ts'
 
 /** Checks per idle time: the time is accurate to an eighth. */
 const CHECKS = 8
@@ -9,7 +10,7 @@ const CHECKS = 8
 const LAST_CHECKS = 2
 
 interface IdleWatchOptions {
-  readonly session: { readonly destroyed: boolean }
+  readonly session: Http2Session
   /** The socket below the session. */
   readonly connection: Duplex
   /** Bytes moved in either direction. */
@@ -26,41 +27,27 @@ interface IdleWatchOptions {
  * nothing. A finished session would stay in memory, with all that it holds, until the timer runs out. For finished sessions Node
  * has no timer: it waits forever for a peer that neither reads our last bytes nor closes.
  */
-export class IdleWatch implements Expiring {
-  readonly #options: IdleWatchOptions
-  readonly #deadline: Deadline
-  #seen = 0
-  #quietChecks = 0
-  #lastChecks = 0
-
-  constructor(options: IdleWatchOptions) {
-    this.#options = options
-    this.#deadline = options.sweep.add(this)
-    this.#lookLater()
+export function watchIdle({ session, connection, moved, sweep, idleMs, onIdle }: IdleWatchOptions): void {
+  let seen = 0
+  let quietChecks = 0
+  let lastChecks = 0
+  const lookLater = (): void => {
+    deadline.at = sweep.after(idleMs / CHECKS)
   }
-
-  /** Stops the watch; call it when the connection is closed. */
-  stop(): void {
-    this.#options.sweep.remove(this.#deadline)
-  }
-
-  expired(): void {
-    const { session, connection, moved, onIdle } = this.#options
-    if (session.destroyed && ++this.#lastChecks === LAST_CHECKS) {
+  const expired = (): void => {
+    if (session.destroyed && ++lastChecks === LAST_CHECKS) {
       connection.destroy()
       return
     }
     const now = moved()
-    this.#quietChecks = now === this.#seen ? this.#quietChecks + 1 : 0
-    this.#seen = now
-    this.#lookLater()
-    if (this.#quietChecks < CHECKS || session.destroyed) return
-    this.#quietChecks = 0
+    quietChecks = now === seen ? quietChecks + 1 : 0
+    seen = now
+    lookLater()
+    if (quietChecks < CHECKS || session.destroyed) return
+    quietChecks = 0
     onIdle()
   }
-
-  #lookLater(): void {
-    const { sweep, idleMs } = this.#options
-    this.#deadline.at = sweep.after(idleMs / CHECKS)
-  }
+  const deadline = sweep.add({ expired })
+  lookLater()
+  session.once('close', () => sweep.remove(deadline))
 }

@@ -3,6 +3,7 @@ import { HeaderList } from '../../../lib/http/header-list.ts'
 import { headerName } from '../../../lib/http/header-name.ts'
 import { isFieldContent } from '../../../lib/http/http-header.ts'
 import type { BodyLength } from '../../requests/http-exchange.ts'
+import { connectionFields } from '../trailers.ts'
 
 /** What HTTP/2 carries besides headers: pseudo-headers, and the length of the body. */
 interface RawFields {
@@ -42,25 +43,12 @@ export function readFields(raw: readonly string[]): RawFields {
   return { pseudo, headers, contentLength, bytes, hasTrailer }
 }
 
-/** RFC 9113 §8.2.2: headers that HTTP/2 forbids, and those that the body implies. */
-const leftOut: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
 /** Adds `headers` to `raw`, after the pseudo-headers; throws when one cannot be sent. */
 export function writeFields(raw: string[], headers: HeaderList, body: BodyLength): string[] {
   for (let i = 0; i < headers.size; i++) {
     const { key, isToken } = headers.nameAt(i)
     const value = headers.valueAt(i)
-    if (leftOut.has(key)) continue
+    if (connectionFields.has(key)) continue
     // The last defence against header injection: the library would send these unchecked.
     if (!isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
     raw.push(key, value)
@@ -75,7 +63,7 @@ export function fieldObject(headers: HeaderList | undefined): Record<string, str
   const object: Record<string, string[]> = Object.create(null)
   for (const [name, value] of headers ?? []) {
     const { key, isToken } = headerName(name)
-    if (leftOut.has(key) || !isToken || !isFieldContent(value)) continue
+    if (connectionFields.has(key) || !isToken || !isFieldContent(value)) continue
     const values = object[key]
     if (values) values.push(value)
     else object[key] = [value]

@@ -8,25 +8,32 @@ import {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { RequestHead } from '../../requests/http-exchange.ts'
-import { FIRST_REQUEST_MS } from '../http1/bounds.ts'
+import { defaultLimits, FIRST_REQUEST_MS, type Http1Limits } from '../http1/bounds.ts'
 import type { Http1ConnectionOptions } from '../http1/server-connection.ts'
-import {
-  CONCURRENT_STREAMS,
-  defaultLimits,
-  type Http2Limits,
-  INVALID_FRAMES,
-  OUTSTANDING_PINGS,
-  PSEUDO_HEADERS,
-  REJECTED_STREAMS,
-  RESET_BURST,
-  RESETS_PER_SECOND,
-  SESSION_MEMORY_MB,
-  SETTINGS_ENTRIES,
-  STREAM_WINDOW_BYTES,
-} from './bounds.ts'
-import { IdleWatch } from './idle-watch.ts'
+import { PSEUDO_HEADERS, STREAM_WINDOW_BYTES, sessionBounds } from './bounds.ts'
+import { watchIdle } from './idle-watch.ts'
 import { readFields } from './raw-headers.ts'
 import { Http2Exchange } from './server-exchange.ts'
+
+/** Requests of one visitor that are under way at once. */
+const CONCURRENT_STREAMS = 128
+
+/**
+ * Streams that a visitor may reset at once, and how many more per second. Leaving a page resets everything it was
+ * loading; a client that keeps resetting makes us dial for nothing.
+ */
+const RESET_BURST = 256
+const RESETS_PER_SECOND = 32
+
+/** Malformed frames, and refused streams, before the connection is closed. */
+const INVALID_FRAMES = 100
+const REJECTED_STREAMS = 256
+
+/**
+ * What an operator may raise for the connections of visitors: the headers of a request, each counted with 32 bytes more, as RFC
+ * 9113 §6.5.2 counts, and how long a connection may be without any traffic.
+ */
+type Http2Limits = Pick<Http1Limits, 'headBytes' | 'headers' | 'idleMs'>
 
 export interface Http2ConnectionOptions
   extends Pick<Http1ConnectionOptions, 'sweep' | 'onBad' | 'onClosed' | 'onBroken'> {
@@ -38,11 +45,12 @@ export interface Http2ConnectionOptions
 }
 
 export class Http2Connection {
+  /** Requests that are under way. */
+  open = 0
   readonly #options: Http2ConnectionOptions
   readonly #maxHeadBytes: number
   /** Undefined when the visitor left before the session began. */
   readonly #session: ServerHttp2Session | undefined
-  #open = 0
   #hasAsked = false
   #isDraining = false
 
@@ -62,23 +70,10 @@ export class Http2Connection {
     // Errors of a connection end it; `close` follows.
     session.on('error', () => {})
     session.on('stream', (stream, _headers, flags, raw: string[]) => this.#begin(stream, flags, raw))
-    const watch = new IdleWatch({
-      session,
-      connection: socket,
-      moved: () => socket.bytesRead + socket.bytesWritten,
-      sweep,
-      idleMs: limits.idleMs,
-      onIdle: () => this.#expire(),
-    })
-    session.once('close', () => {
-      watch.stop()
-      onClosed?.()
-    })
-  }
-
-  /** Requests that are under way. */
-  get open(): number {
-    return this.#open
+    const { idleMs } = limits
+    const moved = (): number => socket.bytesRead + socket.bytesWritten
+    watchIdle({ session, connection: socket, moved, sweep, idleMs, onIdle: () => this.#expire() })
+    session.once('close', () => onClosed?.())
   }
 
   /** Finishes requests under way, takes no new ones, then closes. A new connection may still send its first. */
@@ -109,8 +104,8 @@ export class Http2Connection {
     // `close` follows; but an `error` without a listener would end the process.
     stream.on('error', () => {})
     this.#hasAsked = true
-    this.#open++
-    stream.once('close', () => this.#open--)
+    this.open++
+    stream.once('close', () => this.open--)
     const onBroken = (cause: unknown): void => this.#break(stream, cause)
     const { head, fault, bytes } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
     // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
@@ -133,7 +128,7 @@ export class Http2Connection {
   }
 
   #expire(): void {
-    if (this.#open === 0) this.#finish()
+    if (this.open === 0) this.#finish()
     else this.reset()
   }
 
@@ -145,6 +140,7 @@ export class Http2Connection {
 
 function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
   return {
+    ...sessionBounds,
     // No push and no extended CONNECT: clients decide about the first, and we switch the second off.
     settings: {
       maxConcurrentStreams: CONCURRENT_STREAMS,
@@ -152,15 +148,10 @@ function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
       maxHeaderListSize: headBytes,
     },
     maxHeaderListPairs: headers + PSEUDO_HEADERS,
-    maxSettings: SETTINGS_ENTRIES,
-    maxOutstandingPings: OUTSTANDING_PINGS,
     maxSessionInvalidFrames: INVALID_FRAMES,
     maxSessionRejectedStreams: REJECTED_STREAMS,
-    maxSessionMemory: SESSION_MEMORY_MB,
     streamResetBurst: RESET_BURST,
     streamResetRate: RESETS_PER_SECOND,
-    // Upstreams repeat headers that should be single; that is between them and the visitor.
-    strictSingleValueFields: false,
   }
 }
 

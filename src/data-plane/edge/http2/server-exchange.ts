@@ -3,8 +3,9 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { BodyReader, BodyWriter, Exchange, RequestHead, ResponseHead } from '../../requests/http-exchange.ts'
+import { noBody } from '../http1/incoming-body.ts'
 import { fieldObject, writeFields } from './raw-headers.ts'
-import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
+import { StreamReader, StreamWriter } from './stream-body.ts'
 
 interface Http2ExchangeOptions {
   readonly stream: ServerHttp2Stream

@@ -93,13 +93,6 @@ export class StreamReader implements BodyReader {
   }
 }
 
-/** No body at all. */
-export const noBody: BodyReader = {
-  read: (sink) => sink.end(undefined),
-  pause() {},
-  resume() {},
-}
-
 interface StreamWriterOptions {
   /** A message without a body: writes are dropped. */
   readonly isEmpty: boolean

@@ -1,28 +1,12 @@
 /** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Peer, RequestContext, Slot, TlsFacts } from '../../../modules/phases.ts'
-import type { RequestHead } from '../../requests/http-exchange.ts'
-import type { BodyMemory } from '../body-memory.ts'
+import type { Search } from './find-route.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
-import type { UnreadBody, VisitorBody } from './request-body.ts'
-
-/** A request as it arrived. */
-interface Arrival {
-  readonly head: RequestHead
-  readonly body: VisitorBody
-  readonly connection: { readonly peer: Peer; readonly tls: TlsFacts | undefined }
-  readonly startedAt: number
-  readonly tools: { readonly newRequestId: () => string; readonly bodyMemory: BodyMemory }
-}
+import type { UnreadBody } from './request-body.ts'
 
 /** Where a request goes. */
-interface Destination {
-  readonly edgeId: string
-  readonly routeId: string
-  readonly host: string
-  readonly query: string
-  readonly reservedPath: string | undefined
-}
+type Destination = Pick<RequestContext, 'edgeId' | 'routeId' | 'host' | 'query' | 'reservedPath'>
 
 /** Costly fields are computed on first use; most requests need few of them. */
 export class Context implements RequestContext {
@@ -43,12 +27,12 @@ export class Context implements RequestContext {
   readonly isUpgrade: boolean
   replacedHost: string | undefined
   replacedTarget: string | undefined
-  readonly #arrival: Arrival
+  readonly #arrival: Search
   #requestId: string | undefined
   #found: Map<string, string> | undefined
   #slots: Map<Slot<unknown>, unknown> | undefined
 
-  constructor(arrival: Arrival, { edgeId, routeId, host, query, reservedPath }: Destination) {
+  constructor(arrival: Search, { edgeId, routeId, host, query, reservedPath }: Destination) {
     const { head, connection, startedAt } = arrival
     this.peer = connection.peer
     this.tls = connection.tls

@@ -4,7 +4,7 @@ import { flatText } from '../../../lib/text/flat-text.ts'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 import { hostOf } from '../../requests/host-authority.ts'
 import type { RequestHead } from '../../requests/http-exchange.ts'
-import type { Edge, Route } from '../compiled-edge.ts'
+import { brokenCode, type Edge, type Route } from '../compiled-edge.ts'
 import type { AskedFor } from '../reserved-paths.ts'
 import { Context } from './context.ts'
 import { asSent, hasOtherReadings, holdsForAllReadings, isPlain, splitTarget } from './path-readings.ts'
@@ -79,9 +79,8 @@ export function findRoute(search: Search, before = nothingFound): Found {
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return foundWith({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return foundWith({ host, fault: edge })
-  if (edge.broken !== undefined) {
-    return foundWith({ host, edge, fault: edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE' })
-  }
+  const broken = brokenCode(edge)
+  if (broken !== undefined) return foundWith({ host, edge, fault: broken })
 
   // The path goes upstream as it was sent: `chooseRoute` refuses one that the service could read as another route (D63).
   const { path, query } = splitTarget(head.target)

@@ -19,16 +19,13 @@ import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'
 
 /** Hears the outcome: exactly one of `fixed`, `respond`, `upgraded` and `failed`, unless it is cancelled. */
-export interface ForwardingOwner {
+export interface ForwardingOwner extends Pick<UpstreamSink, 'inform' | 'respond' | 'upgraded'> {
   /** The visit, for a service that has to be dialled. */
   visit(): Visit
   /** The request is about to be sent, after a service had to be dialled. */
   dialled(): void
   /** The backend has a fixed response. */
   fixed(target: FixedTarget): void
-  inform(status: number, headers: HeaderList): void
-  respond(head: ResponseHead, body: BodyReader): void
-  upgraded(head: ResponseHead, stream: ByteStream): void
   failed(code: VisitorErrorCode, cause: Error | undefined): void
   /** Our own code threw. */
   broke(error: unknown): void

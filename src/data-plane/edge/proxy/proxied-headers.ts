@@ -2,24 +2,7 @@
 import { HeaderList } from '../../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
 import type { RequestContext } from '../../../modules/phases.ts'
-import { isTrailer } from '../trailers.ts'
-
-/** RFC 9110 §7.6.1; and `Expect`, which the edge answers, since it reads the body. */
-const hopByHop: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'http2-settings',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authentication-info',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+import { hopByHop, isTrailer } from '../trailers.ts'
 
 /** Removes, in place, headers that a visitor must not send to an upstream. */
 export function stripRequest(headers: HeaderList): void {

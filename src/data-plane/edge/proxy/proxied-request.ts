@@ -46,6 +46,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   readonly startedAt: number
   readonly head: RequestHead
   readonly body: VisitorBody
+  isOver = false
   readonly #exchange: Exchange
   readonly #reply: Reply
   /** Times since the request began, in milliseconds; see `AccessRecord`. */
@@ -70,7 +71,6 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #upgraded: ByteStream | undefined
   /** Deadline for the modules, in the time of the sweep. */
   #readUntil = Number.POSITIVE_INFINITY
-  #isOver = false
   /** The id of a request that was refused before it had a context. */
   #ownId: string | undefined
 
@@ -331,10 +331,6 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
     this.#exchange.hangUp()
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   requestId(): string {
     const { ctx } = this.#found
     if (ctx) return ctx.requestId
@@ -353,7 +349,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   broke(error: unknown): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     const { edge, route } = this.#found
     const fields = { request: this.requestId(), edge: edge?.id, route: route?.id, err: error }
     this.tools.log.error(fields, 'request handling failed')
@@ -414,12 +410,12 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   /** Whether the visitor is answered, or gone. */
   get #isSettled(): boolean {
-    return this.#isOver || this.#reply.hasBegun
+    return this.isOver || this.#reply.hasBegun
   }
 
   #watch(): void {
     // A body that is malformed from the start ends the request while a module reads it.
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#deadline ??= this.tools.sweep.add(this)
     this.moved()
   }
@@ -441,8 +437,8 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   #finish({ isCut }: { isCut: boolean }): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.isOver) return
+    this.isOver = true
     this.#unwatch()
     this.#reply.stop()
     this.body.stop()

@@ -18,28 +18,7 @@ const SENT_BYTES = 64 * 1024
 export type UnreadBody = 'too_large' | 'no_memory'
 
 /** What can be done with the body of a request. */
-export interface VisitorBody {
-  /** Bytes received. */
-  readonly received: number
-  /** Whether everything received so far could be sent again. */
-  readonly isReplayable: boolean
-  readonly isWhole: boolean
-  /**
-   * Reads the whole body into the memory of `lease`, and keeps it. After `too_large` the body can still be refused or sent on;
-   * after `no_memory` it can only be refused. The lease is released when the body is no longer needed.
-   */
-  readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody>
-  /** Sends the body to `writer`, from the beginning. With `mayRepeat`, as much as allowed is kept for another writer. */
-  sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
-  /** Keeps bytes until there is another writer; this one is gone. */
-  hold(): void
-  /** Drops sent bytes: they will not be needed again. */
-  forget(): void
-  /** These headers are removed from the request, so they must not go upstream as trailers either. */
-  removeTrailers(names: ReadonlySet<string>): void
-  /** Stops; the body is no longer needed. */
-  stop(): void
-}
+export type VisitorBody = Readonly<Omit<RequestBody, keyof BodySink>>
 
 /** Most requests have no body; they share this object. */
 export const noRequestBody: VisitorBody = {
@@ -66,16 +45,18 @@ interface RequestBodyOptions {
   readonly onFailed: (error: Error) => void
 }
 
-export class RequestBody implements VisitorBody, BodySink {
+export class RequestBody implements BodySink {
+  /** Bytes received. */
+  received = 0
+  /** Whether everything received so far is kept, from the first byte on, and could be sent again. */
+  isReplayable = true
+  isWhole = false
   readonly #options: RequestBodyOptions
   /** Received chunks that are still needed, in order. */
   #kept: Buffer[] = []
   #keptBytes = 0
-  /** Whether everything is kept, from the first byte on. */
-  #isKeeping = true
   #isStarted = false
   #isPaused = false
-  #isWhole = false
   #trailers: HeaderList | undefined
   #removed: ReadonlySet<string>
   #error: Error | undefined
@@ -89,25 +70,16 @@ export class RequestBody implements VisitorBody, BodySink {
   #nextKept = 0
   #nextByte = 0
   #mayRepeat = false
-  #received = 0
 
   constructor(options: RequestBodyOptions) {
     this.#options = options
     this.#removed = options.removed
   }
 
-  get received(): number {
-    return this.#received
-  }
-
-  get isReplayable(): boolean {
-    return this.#isKeeping
-  }
-
-  get isWhole(): boolean {
-    return this.#isWhole
-  }
-
+  /**
+   * Reads the whole body into the memory of `lease`, and keeps it. After `too_large` the body can still be refused or sent on;
+   * after `no_memory` it can only be refused. The lease is released when the body is no longer needed.
+   */
   async readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody> {
     const { length } = this.#options
     if (typeof length === 'number' && length > maxBytes) return 'too_large'
@@ -121,10 +93,11 @@ export class RequestBody implements VisitorBody, BodySink {
     }
     if (this.#error) throw this.#error
     if (this.#isUnaffordable) return 'no_memory'
-    if (!this.#isWhole || this.#keptBytes > maxBytes) return 'too_large'
+    if (!this.isWhole || this.#keptBytes > maxBytes) return 'too_large'
     return this.#join()
   }
 
+  /** Sends the body to `writer`, from the beginning. With `mayRepeat`, as much as allowed is kept for another writer. */
   sendTo(writer: BodyWriter, { mayRepeat }: { mayRepeat: boolean }): void {
     this.#writer = writer
     this.#mayRepeat = mayRepeat
@@ -135,32 +108,36 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#proceed()
   }
 
+  /** Keeps bytes until there is another writer; this one is gone. */
   hold(): void {
     this.#writer = undefined
-    if (this.#isStarted && !this.#isWhole) this.#pause()
+    if (this.#isStarted && !this.isWhole) this.#pause()
   }
 
+  /** Drops sent bytes: they will not be needed again. */
   forget(): void {
     // Bytes that the writer has not taken are still needed.
     if (this.#writer && this.#hasUnsent) this.#mayRepeat = false
     else this.#drop()
   }
 
+  /** These headers are removed from the request, so they must not go upstream as trailers either. */
   removeTrailers(names: ReadonlySet<string>): void {
     this.#removed = new Set([...this.#removed, ...names])
   }
 
+  /** Stops; the body is no longer needed. */
   stop(): void {
     this.hold()
     this.#drop()
   }
 
   data(chunk: Buffer): void {
-    this.#received += chunk.length
+    this.received += chunk.length
     this.#options.onMoved(chunk)
     if (this.#isUnaffordable) return
     const mustWait = this.#writer !== undefined && this.#hasUnsent
-    if (this.#isKeeping || mustWait) this.#keep(chunk)
+    if (this.isReplayable || mustWait) this.#keep(chunk)
     if (mustWait) this.#pause()
     else if (this.#writer) {
       this.#nextKept = this.#kept.length
@@ -171,7 +148,7 @@ export class RequestBody implements VisitorBody, BodySink {
   }
 
   end(trailers: HeaderList | undefined): void {
-    this.#isWhole = true
+    this.isWhole = true
     this.#trailers = trailers
     if (this.#writer && !this.#hasUnsent) this.#end(this.#writer)
     this.#settle()
@@ -203,13 +180,13 @@ export class RequestBody implements VisitorBody, BodySink {
       if (!hasRoom && this.#hasUnsent) return
       // The writer may have failed and ended it.
       if (this.#writer !== writer) return
-      if (!hasRoom && !this.#isWhole && !this.#error) {
+      if (!hasRoom && !this.isWhole && !this.#error) {
         if (!this.#mayRepeat) this.#drop()
         return
       }
     }
     if (!this.#mayRepeat) this.#drop()
-    if (this.#isWhole) this.#end(writer)
+    if (this.isWhole) this.#end(writer)
     else if (this.#error) this.#options.onFailed(this.#error)
     else this.#flow()
   }
@@ -246,19 +223,19 @@ export class RequestBody implements VisitorBody, BodySink {
   #drop(): void {
     this.#kept = []
     this.#keptBytes = this.#nextKept = this.#nextByte = 0
-    this.#isKeeping = false
+    this.isReplayable = false
     this.#lease?.release()
   }
 
   #isEnough(maxBytes: number): boolean {
-    return this.#isWhole || this.#error !== undefined || this.#isUnaffordable || this.#keptBytes > maxBytes
+    return this.isWhole || this.#error !== undefined || this.#isUnaffordable || this.#keptBytes > maxBytes
   }
 
   #settle(): void {
     const whole = this.#whole
     this.#whole = undefined
     if (!whole) return
-    if (!this.#isWhole && !this.#error) this.#pause()
+    if (!this.isWhole && !this.#error) this.#pause()
     whole.settle()
   }
 

@@ -50,14 +50,16 @@ export interface AnswerOwner {
   readonly isOver: boolean
 }
 
-/** The body of an answer, through encoders if there are any. */
+/** The body of an answer, through encoders if there are any, with backpressure both ways. */
 export class AnswerBody implements BodySink {
   /** Bytes sent to the visitor. */
   sent = 0
   readonly #writer: BodyWriter
   readonly #owner: AnswerOwner
   readonly #removed: ReadonlySet<string> | undefined
-  #encoding: Encoding | undefined
+  /** A chain, of one at least. */
+  readonly #encoders: readonly Transform[] | undefined
+  #trailers: HeaderList | undefined
   #reader: BodyReader | undefined
   #isOver = false
 
@@ -71,14 +73,15 @@ export class AnswerBody implements BodySink {
     this.#writer = writer
     this.#owner = owner
     this.#removed = removed
-    if (encoders && encoders.length > 0) {
-      this.#encoding = new Encoding(encoders, {
-        room: () => this.#reader?.resume(),
-        data: (chunk) => this.#write(chunk),
-        end: (trailers) => this.#end(trailers),
-        failed: (error) => this.failed(error),
-      })
-    }
+    this.#encoders = encoders
+    if (!encoders) return
+    const last = encoders.reduce((from, to) => from.pipe(to))
+    for (const encoder of encoders) encoder.on('error', (error) => this.failed(error))
+    encoders[0]?.on('drain', () => this.#reader?.resume())
+    last.on('data', (chunk: Buffer) => {
+      if (!this.#write(chunk)) last.pause()
+    })
+    last.on('end', () => this.#end())
   }
 
   /** Forwards the body of `reader`. */
@@ -96,20 +99,22 @@ export class AnswerBody implements BodySink {
   /** Stops; the body is no longer read. */
   stop(): void {
     this.#isOver = true
-    this.#encoding?.destroy()
+    if (this.#encoders) for (const encoder of this.#encoders) encoder.destroy()
   }
 
   data(chunk: Buffer): void {
     if (this.#isOver) return
-    const hasRoom = this.#encoding ? this.#encoding.write(chunk) : this.#write(chunk)
+    const first = this.#encoders?.[0]
+    const hasRoom = first ? first.write(keepBytes(chunk)) : this.#write(chunk)
     if (!hasRoom) this.#reader?.pause()
   }
 
   end(trailers: HeaderList | undefined): void {
     if (this.#isOver) return
-    const kept = stripTrailers(trailers, this.#removed)
-    if (this.#encoding) this.#encoding.end(kept)
-    else this.#end(kept)
+    this.#trailers = stripTrailers(trailers, this.#removed)
+    const first = this.#encoders?.[0]
+    if (first) first.end()
+    else this.#end()
   }
 
   failed(error: Error): void {
@@ -125,60 +130,13 @@ export class AnswerBody implements BodySink {
     this.#owner.wrote(chunk)
     if (this.#writer.write(chunk)) return true
     // Backpressure applies to the last stage before the visitor.
-    this.#writer.onDrain ??= () => (this.#encoding ?? this.#reader)?.resume()
+    this.#writer.onDrain ??= () => (this.#encoders?.at(-1) ?? this.#reader)?.resume()
     return false
   }
 
-  #end(trailers: HeaderList | undefined): void {
+  #end(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#writer.end(trailers)
-  }
-}
-
-interface EncodingSink {
-  /** The encoders have room again. */
-  room(): void
-  /** Encoded bytes; false asks to wait for `resume`. */
-  data(chunk: Buffer): boolean
-  end(trailers: HeaderList | undefined): void
-  failed(error: Error): void
-}
-
-/** A body through a chain of Node transforms, with backpressure both ways. */
-class Encoding {
-  readonly #encoders: readonly Transform[]
-  readonly #first: Transform
-  readonly #last: Transform
-  #trailers: HeaderList | undefined
-
-  constructor(encoders: readonly Transform[], sink: EncodingSink) {
-    this.#encoders = encoders
-    // The caller has at least one.
-    this.#first = encoders[0] as Transform
-    this.#last = encoders.reduce((from, to) => from.pipe(to))
-    for (const encoder of encoders) encoder.on('error', (error) => sink.failed(error))
-    this.#first.on('drain', () => sink.room())
-    this.#last.on('data', (chunk: Buffer) => {
-      if (!sink.data(chunk)) this.#last.pause()
-    })
-    this.#last.on('end', () => sink.end(this.#trailers))
-  }
-
-  write(chunk: Buffer): boolean {
-    return this.#first.write(keepBytes(chunk))
-  }
-
-  end(trailers: HeaderList | undefined): void {
-    this.#trailers = trailers
-    this.#first.end()
-  }
-
-  resume(): void {
-    this.#last.resume()
-  }
-
-  destroy(): void {
-    for (const encoder of this.#encoders) encoder.destroy()
+    this.#writer.end(this.#trailers)
   }
 }

@@ -1,6 +1,7 @@
 /** The server's half of a WebSocket handshake, for routes whose backend does not speak WebSocket itself. */
 import { createHash } from 'node:crypto'
 import { HeaderList } from '../../../lib/http/header-list.ts'
+import { isHeaderName } from '../../../lib/http/http-header.ts'
 import type { RequestContext } from '../../../modules/phases.ts'
 import type { ResponseHead } from '../../requests/http-exchange.ts'
 
@@ -8,7 +9,6 @@ import type { ResponseHead } from '../../requests/http-exchange.ts'
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** 16 bytes in base64; the last of 22 digits carries only two bits. */
 const key = /^[A-Za-z0-9+/]{21}[AQgw]==$/
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** RFC 6455 §4.2: the 101 for this request; undefined when it is not a valid WebSocket request. */
 export function acceptWebSocket(
@@ -27,6 +27,6 @@ export function acceptWebSocket(
   ])
   // Browsers fail when they offer subprotocols and none is accepted; for plain bytes any will do.
   const [offered = ''] = headers.get('sec-websocket-protocol')?.split(',') ?? []
-  if (token.test(offered.trim())) answer.add('Sec-WebSocket-Protocol', offered.trim())
+  if (isHeaderName(offered.trim())) answer.add('Sec-WebSocket-Protocol', offered.trim())
   return { status: 101, reason: '', headers: answer, body: 'none' }
 }
