@@ -115,7 +115,7 @@ export class WantedNames implements Followed {
     return this.#followed.load()
   }
 
-  apply(changes: readonly Change[]): Promise<void> {
+  apply(changes: readonly Change[]): ReturnType<Followed['apply']> {
     return this.#followed.apply(changes)
   }
 

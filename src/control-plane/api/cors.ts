@@ -12,7 +12,10 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply): void 
   const { origin } = request.headers
   if (origin === undefined) return
   reply.header('access-control-allow-origin', origin)
-  reply.header('access-control-expose-headers', [...request.dialect.operationHeaders, IN_FORCE, 'retry-after'].join(', '))
+  reply.header(
+    'access-control-expose-headers',
+    [...request.dialect.operationHeaders, IN_FORCE, 'retry-after'].join(', '),
+  )
   reply.header('vary', 'origin')
 }
 

@@ -100,7 +100,11 @@ test('a plane that is sent the state of another control plane forgets that of th
   const uploaded = new UploadedCertificates((served) => {
     replaced = served
   })
-  await certificateSender(async (change) => uploaded.take(change))(new Map([['old', certificate('cert_1', 0)]]), ['old'])
-  await certificateSender(async (change) => uploaded.take(change))(new Map([['new', certificate('cert_1', 1)]]), ['new'])
+  await certificateSender(async (change) => uploaded.take(change))(new Map([['old', certificate('cert_1', 0)]]), [
+    'old',
+  ])
+  await certificateSender(async (change) => uploaded.take(change))(new Map([['new', certificate('cert_1', 1)]]), [
+    'new',
+  ])
   assert.deepEqual([...replaced], [['new', certificate('cert_1', 1)]])
 })

@@ -30,7 +30,15 @@ class NotingSink {
     return [...this.served.keys()]
   }
 
-  async change({ applied, removed, isIdle }: Parameters<EdgeSink['change']>[0]): Promise<void> {
+  /** Ids of edges that take long to compile. */
+  readonly slow = new Set<string>()
+  readonly compiled = Promise.withResolvers<void>()
+
+  settled(): Promise<void> {
+    return this.compiled.promise
+  }
+
+  async change({ applied, removed, isIdle }: Parameters<EdgeSink['change']>[0]): Promise<readonly string[]> {
     for (const id of removed) {
       this.served.delete(id)
       this.notes.push(`remove ${id}`)
@@ -39,6 +47,7 @@ class NotingSink {
       this.served.set(config.id, config)
       this.notes.push(`${isIdle ? 'load' : 'apply'} ${config.id}`)
     }
+    return applied.flatMap(({ id }) => (this.slow.has(id) ? [id] : []))
   }
 
   /** The calls since the last check. */

@@ -15,9 +15,12 @@ import { pagesOf } from './mirror.ts'
 export interface EdgeSink {
   /**
    * Serves the applied edges from now on in place of their former versions, and the removed ones no longer. A broken edge does
-   * not hold up the others. `isIdle` leaves compiling to the first visitor.
+   * not hold up the others. `isIdle` leaves compiling to the first visitor. Gives the ids of edges whose former versions are
+   * served until the new ones are compiled.
    */
-  change(change: Parameters<PlaneCalls['edges']>[0]): Promise<unknown>
+  change(change: Parameters<PlaneCalls['edges']>[0]): Promise<readonly string[] | undefined>
+  /** Resolves when the edges that `change` gave back are in force, too. */
+  settled(ids: readonly string[]): Promise<unknown>
   /** Ids of the stored edges that are served now. */
   storedIds(): Promise<readonly string[]>
 }
@@ -55,14 +58,17 @@ export function mirrorEdges({ store, sealer, sink, log }: MirrorEdgesOptions): F
     },
     async apply(changes) {
       const ids = await store.read((reader) => touchedEdges(reader, changes))
+      const coming: string[] = []
       for (let from = 0; from < ids.length; from += AT_A_TIME) {
         const some = ids.slice(from, from + AT_A_TIME)
         const applied = await configsOf(await store.read((reader) => reader.resources(some)))
         const found = new Set(applied.map(({ id }) => id))
-        await sink.change({ applied, removed: some.filter((id) => !found.has(id)), isIdle: false })
+        const removed = some.filter((id) => !found.has(id))
+        coming.push(...((await sink.change({ applied, removed, isIdle: false })) ?? []))
         log.debug({ edges: some }, 'edges changed')
         if (from + AT_A_TIME < ids.length) await ownTurn()
       }
+      return coming.length === 0 ? undefined : { later: sink.settled(coming) }
     },
   }
 }

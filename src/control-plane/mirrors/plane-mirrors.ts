@@ -89,7 +89,10 @@ export function planeMirrors(
   link: CallLink<PlaneCalls, ControlCalls>,
   { store, sealer, files, log, nodes }: PlaneMirrorsOptions,
 ): Followed[] {
-  const ask = async <Name extends keyof PlaneCalls>(name: Name, argument: Parameters<PlaneCalls[Name]>[0]) => {
+  const ask = async <Name extends keyof PlaneCalls>(
+    name: Name,
+    argument: Parameters<PlaneCalls[Name]>[0],
+  ): Promise<Awaited<ReturnType<PlaneCalls[Name]>> | undefined> => {
     try {
       return await link.ask(name, argument)
     } catch (error) {
@@ -105,6 +108,7 @@ export function planeMirrors(
   void link.closed.then(() => certificates.stop())
   const sink: EdgeSink = {
     change: (change) => ask('edges', change),
+    settled: (ids) => ask('edgesSettled', ids),
     storedIds: async () => (await ask('storedEdges', null)) ?? [],
   }
   return [

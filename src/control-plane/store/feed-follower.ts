@@ -6,8 +6,8 @@ import type { Store } from './store.ts'
 export interface Followed {
   /** Loads all that is stored; called before the first change, and whenever changes were missed. */
   load(): Promise<void>
-  /** Applies changes, oldest first; may see a change twice. */
-  apply(changes: readonly Change[]): Promise<void>
+  /** Applies changes, oldest first; may see a change twice. What takes long goes on beside later changes. */
+  apply(changes: readonly Change[]): Promise<Unfinished | undefined | void>
 }
 
 interface FollowerOptions {
@@ -16,6 +16,11 @@ interface FollowerOptions {
   readonly log: Logger
   /** Called when `position` has changed. */
   readonly onProgress?: () => void
+}
+
+interface Unfinished {
+  /** Settles when the changes are in force. */
+  readonly later: Promise<unknown>
 }
 
 /** How many changes are read at once. */
@@ -30,6 +35,8 @@ export class Follower {
   readonly #log: Logger
   /** The last change that was read, or the revision at the last load. */
   #last: Change | number | null = null
+  /** Changes that are not in force yet, with the revision before them. */
+  readonly #unfinished = new Set<{ readonly after: number }>()
   #running: Promise<void> | null = null
   #isBehind = false
   #isStopped = false
@@ -44,9 +51,10 @@ export class Follower {
     this.#onProgress = onProgress
   }
 
-  /** The revision up to which everything has been applied; 0 before the first load. */
+  /** The revision up to which everything is in force; 0 before the first load. */
   get position(): number {
-    return typeof this.#last === 'number' ? this.#last : (this.#last?.revision ?? 0)
+    const last = typeof this.#last === 'number' ? this.#last : (this.#last?.revision ?? 0)
+    return Math.min(last, ...[...this.#unfinished].map(({ after }) => after))
   }
 
   /** Resolves once everything stored before is loaded. */
@@ -103,11 +111,23 @@ export class Follower {
       if (changes === null) return this.#load()
       const last = changes.at(-1)
       if (!last) return
-      await this.#followed.apply(changes)
+      const unfinished = await this.#followed.apply(changes)
+      if (unfinished) this.#finish(unfinished, this.position)
       this.#moveTo(last)
       // Later changes are announced.
       if (changes.length < READ_TOGETHER) return
     }
+  }
+
+  #finish({ later }: Unfinished, after: number): void {
+    const unfinished = { after }
+    this.#unfinished.add(unfinished)
+    const finished = (): void => {
+      this.#unfinished.delete(unfinished)
+      this.#onProgress()
+    }
+    // What fails is in force as far as it ever will be: the plane is gone, or of a version that does not know the question.
+    later.then(finished, finished)
   }
 
   #moveTo(last: Change | number): void {

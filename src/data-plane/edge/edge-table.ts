@@ -31,7 +31,7 @@ export class EdgeTable {
   readonly #plain = new NameIndex<LazyEdge>()
   readonly #byPort = new Map<number, LazyEdge>()
   /** Versions being compiled while the one before is served, by edge. */
-  readonly #coming = new Map<string, EdgeConfig>()
+  readonly #coming = new Map<string, { readonly config: EdgeConfig; readonly done: Promise<void> }>()
   /** Ports of stored edges that could not be opened, by edge. */
   readonly #unopened = new Map<string, BrokenEdge>()
   /** Other parts of stored edges that refuse traffic, by edge: recorded on change, since there may be many edges. */
@@ -82,6 +82,16 @@ export class EdgeTable {
   /** How many edges are served in their old version while a change is compiled. */
   get coming(): number {
     return this.#coming.size
+  }
+
+  /** Those of these edges whose change is still being compiled. */
+  comingOf(ids: readonly string[]): string[] {
+    return ids.filter((id) => this.#coming.has(id))
+  }
+
+  /** Resolves when the latest versions of these edges are served. */
+  async settled(ids: readonly string[]): Promise<void> {
+    for (const id of ids) for (let next = this.#coming.get(id); next; next = this.#coming.get(id)) await next.done
   }
 
   /** The endpoint that serves a name on the plain listener. */
@@ -145,18 +155,18 @@ export class EdgeTable {
     if (isIdle && !served) return this.#swap(new LazyEdge(config, () => this.#compile(config)))
     const compiled = this.#compile(config, served)
     if (!served || !(compiled instanceof Promise)) return this.#swap(new LazyEdge(config, compiled))
-    this.#coming.set(id, config)
-    const isOvertaken = (): boolean => this.#coming.get(id) !== config
+    const isOvertaken = (): boolean => this.#coming.get(id)?.config !== config
     const swap = (edge: CompiledEdge | Promise<CompiledEdge>): void => {
       this.#coming.delete(id)
       void this.#swap(new LazyEdge(config, edge))
     }
-    void compiled.then(
+    const done = compiled.then(
       // Another version overtook this one: release the parts that the served version does not share.
       (edge) => (isOvertaken() ? releaseReplaced(edge, served) : swap(edge)),
       // An edge that cannot be compiled refuses all visitors; its previous version is no longer served.
       () => (isOvertaken() ? undefined : swap(compiled)),
     )
+    this.#coming.set(id, { config, done })
     return undefined
   }
 

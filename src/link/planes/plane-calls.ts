@@ -256,12 +256,17 @@ export type PlaneCalls = {
   challenges(change: MirroredChange<NameChallenge>): void
   /** Ids of the stored edges that are served. */
   storedEdges(nothing: null): readonly string[]
-  /** Resolves when they are in force; a broken edge does not hold up the others. `isIdle` leaves compiling to the first visitor. */
+  /**
+   * Resolves when they are in force, but for those whose ids it gives: these are served as before until they are compiled. A
+   * broken edge does not hold up the others. `isIdle` leaves compiling to the first visitor. Planes of version 0.1 give no ids.
+   */
   edges(change: {
     readonly removed: readonly string[]
     readonly applied: readonly EdgeConfig[]
     readonly isIdle: boolean
-  }): Promise<void>
+  }): Promise<readonly string[] | undefined>
+  /** Resolves when the latest versions of these edges are compiled and in force. */
+  edgesSettled(ids: readonly string[]): Promise<void>
   /** What other data planes have online; `isAll` voids what was sent before. */
   elsewhere(change: {
     readonly isAll: boolean

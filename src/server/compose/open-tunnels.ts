@@ -43,7 +43,9 @@ export function openTunnels(
         // Removed edges go first, so that their names are free for the others.
         for (const id of removed) stored.remove(id)
         for (const config of applied) await stored.apply(config, { isIdle })
+        return edges.comingOf(applied.map(({ id }) => id))
       },
+      edgesSettled: (ids) => edges.settled(ids),
       brokenEdges: () => edges.broken,
       command: async ({ sessionId, command }) => registry.command(sessionId, command),
       endSession: ({ sessionId, reason }) => registry.liveSession(sessionId)?.end(reason),

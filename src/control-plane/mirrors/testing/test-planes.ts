@@ -113,7 +113,9 @@ export class TestPlane {
       edges: async ({ applied, removed }) => {
         for (const id of removed) this.edges.delete(id)
         for (const { id } of applied) this.edges.add(id)
+        return []
       },
+      edgesSettled: async () => {},
       elsewhere: async (change) => {
         if (change.isAll) this.elsewhere.clear()
         for (const id of [...change.removed, ...change.lost]) this.elsewhere.delete(id)
