@@ -14,6 +14,7 @@ import type { Mux } from '../../link/wire/mux.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { pathOf } from '../tunnel/acceptor.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this node only: what comes through here is relayed to no other. */
@@ -192,9 +193,4 @@ export class NodeListener {
   #note(socket: Socket, reason: string): void {
     this.#refused.note({ peer: socket.remoteAddress, reason }, reason)
   }
-}
-
-/** The addresses of both ends, which a socket and the TLS socket over it have in common. */
-function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -3,7 +3,7 @@ import { flag, type MessageOf, messageForm, record, secret, text, texts } from '
 
 const bindForm = messageForm(
   {
-    /** `''` for a new tunnel; when an agent binds again, the former id, which the server must keep. */
+    /** `''` when the server chooses; when an agent binds again, the former id, which the server must keep. */
     id: text('Id'),
     proto: text('Proto'),
     /** Where traffic goes, for people. */
