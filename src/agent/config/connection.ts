@@ -18,20 +18,10 @@ export interface AgentFlags {
   readonly inspectListen?: string | undefined
 }
 
-export interface AgentConfig
-  extends Pick<
-    AgentFile,
-    | 'ca'
-    | 'authtoken'
-    | 'updateChecks'
-    | 'update'
-    | 'remoteManagement'
-    | 'heartbeatIntervalMs'
-    | 'heartbeatToleranceMs'
-    | 'connections'
-    | 'tunnels'
-    | 'notes'
-  > {
+/** What only one file has, or what a configuration always has. */
+type NotShared = 'path' | 'isNgrok' | 'spareAuthtoken' | 'server' | 'metadata' | 'inspectListen'
+
+export interface AgentConfig extends Omit<AgentFile, NotShared> {
   readonly server: ServerAddress
   readonly metadata: string
   readonly inspectListen: InspectListen
@@ -79,7 +69,7 @@ export async function readAgentConfig(
     )
   }
   const connections = readFlag('connections', flags.connections, parseConnections, problems)
-  const inspectListen = readFlag('inspect-listen', flags.inspectListen, parseInspectListen, problems)
+  const inspectListen = readFlag('inspect_listen', flags.inspectListen, parseInspectListen, problems)
   if (problems.length > 0 || !server) throw new ConfigError(problems)
   const pick = <K extends keyof AgentFile>(key: K) =>
     files.map(({ file }) => file[key]).find((each) => each !== undefined)
@@ -157,29 +147,24 @@ function chooseServer(
   ])
   const inFile = first<ServerAddress>(files.map(({ origin, file }) => [origin, file.server] as const))
   if (!written && inFile) return inFile
-  const { value, by } = written ?? { value: DEFAULT_SERVER, by: 'default' as const }
-  try {
-    return { value: parseServer(value), by }
-  } catch (error) {
-    const name = by === 'flag' ? '--server' : 'POSTERN_SERVER'
-    problems.push(`\`server\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
-    return undefined
-  }
+  const { value: text, by } = written ?? { value: DEFAULT_SERVER, by: 'default' as const }
+  const from = by === 'flag' ? '--server' : 'POSTERN_SERVER'
+  const value = parsed('server', from, () => parseServer(text), problems)
+  return value && { value, by }
 }
 
 /** The value of a flag whose key has the same name. */
-function readFlag<T>(
-  name: string,
-  text: string | undefined,
-  parse: (text: string) => T,
-  problems: string[],
-): T | undefined {
+function readFlag<T>(key: string, text: string | undefined, parse: (text: string) => T, problems: string[]) {
   if (text === undefined) return undefined
+  return parsed(key, `--${key.replaceAll('_', '-')}`, () => parse(text), problems)
+}
+
+/** The value of a key; a fault is added to `problems`, with the flag or variable that the value is `from`. */
+function parsed<T>(key: string, from: string, parse: () => T, problems: string[]): T | undefined {
   try {
-    return parse(text)
+    return parse()
   } catch (error) {
-    const key = name.replaceAll('-', '_')
-    problems.push(`\`${key}\` (--${name}) ${error instanceof Error ? error.message : String(error)}`)
+    problems.push(`\`${key}\` (${from}) ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   }
 }
@@ -195,13 +180,8 @@ function chooseCa(
   if (written === undefined) {
     return files.find(({ file }) => file.ca !== undefined && isSame(file.server, server?.value))?.file.ca
   }
-  try {
-    return certificatesPem(textReader(cwd)(written))
-  } catch (error) {
-    const name = flags.ca === undefined ? 'POSTERN_CA' : '--ca'
-    problems.push(`\`ca\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
-    return undefined
-  }
+  const from = flags.ca === undefined ? 'POSTERN_CA' : '--ca'
+  return parsed('ca', from, () => certificatesPem(textReader(cwd)(written)), problems)
 }
 
 /**
