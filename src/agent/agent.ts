@@ -195,7 +195,6 @@ export class Agent {
       wants: ({ isPooled, wasOnline }) => isPooled && wasOnline,
       bindOf: ({ second }) => second,
       mayStandBy: () => false,
-      onStandby() {},
       avoided: () => this.#first.current?.server,
       notAt: () => this.#first.current?.welcome.nodeId ?? '',
       isWanted: () => this.#isSecondWanted(),
@@ -211,11 +210,8 @@ export class Agent {
         this.#isSecondReportedOnline = false
         if (!this.#first.current) this.#offline(fault, retryMs)
       },
-      onBound() {},
-      // The tunnel is served by the first session, which reports its state.
-      onRefused() {},
+      // The tunnel is served by the first session, which reports its state: no `onBound` and no `onRefused`.
       onStopped: (tunnel) => this.#second.binds.stopped(tunnel),
-      onNodes() {},
     }
   }
 
