@@ -1,4 +1,4 @@
-/** Reads requests of the local API: the body as JSON, within bounds, and the query. */
+/** A call of the local API: all that its handler needs, and readers of its body and query, within bounds. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BadJson, readJson } from '../../lib/text/json.ts'
 import { isMap } from '../../link/options/option-reader.ts'
@@ -14,6 +14,7 @@ const MOST = 500
 
 const JSON_BOUNDS = { maxDepth: 32, maxValues: 5000 }
 
+/** What all calls are about. */
 export interface LocalParts {
   readonly agent: Agent
   readonly inspector: Inspector
