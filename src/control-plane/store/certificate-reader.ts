@@ -1,6 +1,6 @@
 /** Reads the names whose certificates the server orders by itself, and the state of each. */
-import { type Kysely, type Selectable, sql } from 'kysely'
-import type { DialectFacts } from './dialect.ts'
+import { type Selectable, sql } from 'kysely'
+import { Queries } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** The kind of changes of challenges in the feed; their id is the name. */
@@ -37,15 +37,7 @@ export interface NameCounts {
 /** The prefix of ids in `acme_orders` that count names rather than orders; the name follows. */
 export const COUNTED_NAME = 'name/'
 
-export class CertificateReader {
-  protected readonly db: Kysely<Tables>
-  protected readonly facts: DialectFacts
-
-  constructor(db: Kysely<Tables>, facts: DialectFacts) {
-    this.db = db
-    this.facts = facts
-  }
-
+export class CertificateReader extends Queries {
   async account(directory: string): Promise<StoredAcmeAccount | undefined> {
     return this.db.selectFrom('acme_accounts').selectAll().where('directory', '=', directory).executeTakeFirst()
   }
