@@ -8,7 +8,7 @@ import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
+export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
   readonly wanted: WantedNames
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
