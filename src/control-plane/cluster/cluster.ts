@@ -26,7 +26,6 @@ import { answerCall, type NodeServices, servicesOf } from './cluster-calls.ts'
 import { clusterPresence } from './cluster-presence.ts'
 import { decideReservation } from './decide-address.ts'
 import { LEASE_MS, type NodeFacts, NodeLease } from './node-lease.ts'
-import { mirrorPorts } from './remote-ports.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './write-online-rows.ts'
 
 /** What the cluster needs of this node's own data planes. */
@@ -215,7 +214,7 @@ export class Cluster {
 
   /** Sends a data plane the ports that tunnels at other nodes have. */
   ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed {
-    return mirrorPorts(this.lookUps, send)
+    return this.lookUps.ports(send)
   }
 
   /** Ends sessions here whose agents have come back at another node; the feed tells of them. */
