@@ -29,7 +29,6 @@ import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
 import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
-import type { CredentialSessions } from './session-credentials.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
 
 interface AttachedPlanesOptions {
@@ -79,7 +78,7 @@ const ORPHAN_MS = 10_000
 /** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
 const MAX_GONE = 64
 
-export class AttachedPlanes implements CredentialSessions {
+export class AttachedPlanes {
   readonly directory: Directory
   readonly #options: AttachedPlanesOptions
   readonly #binds: Binds
@@ -149,7 +148,8 @@ export class AttachedPlanes implements CredentialSessions {
         unclaim: (claim) => this.#binds.withdraw(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
-        mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
+        mayHaveLeg: ({ sessionId, credentialId }) =>
+          directory.heldSession(sessionId)?.session.credentialId === credentialId,
         sessionStarted: (session) => directory.sessionStarted(id(), session),
         leaving: async () => {
           directory.leaving(id())
@@ -183,10 +183,12 @@ export class AttachedPlanes implements CredentialSessions {
     for (const sessionId of this.directory.sessionsOf(credentialId)) this.#endSession(sessionId, reason)
   }
 
+  /** The ids of the credentials that started a live session. */
   credentialsInUse(): ReadonlySet<string> {
     return this.directory.credentialsInUse()
   }
 
+  /** The ids of the certificates that live sessions logged in with. */
   certificatesInUse(): ReadonlySet<string> {
     return new Set(this.directory.sessionsByCertificate().keys())
   }
@@ -230,9 +232,9 @@ export class AttachedPlanes implements CredentialSessions {
     return {
       ...onlyNode(this.#options.node, () => directory.sessionCount),
       sessions: async (page) => directory.sessions(page),
-      session: async (id) => directory.session(id),
+      session: async (id) => directory.heldSession(id)?.session,
       tunnels: async (page) => directory.tunnels(page),
-      tunnel: async (id) => directory.tunnel(id),
+      tunnel: async (id) => directory.heldTunnel(id)?.online.tunnel,
       endpoints: async (page) => directory.endpoints(page),
       endpoint: async (id) => directory.endpoint(id),
       tunnelsWith: async (labels) => directory.tunnelsWith(labels),
@@ -362,7 +364,7 @@ export class AttachedPlanes implements CredentialSessions {
   /** Ends the legs of sessions that ended while no control plane was there. */
   #endOrphans({ id, link }: Plane, legs: readonly string[]): void {
     if (this.#isClosed || this.#planes.get(id)?.link !== link) return
-    for (const sessionId of legs) if (!this.directory.session(sessionId)) link.tell('endLegs', { sessionId })
+    for (const sessionId of legs) if (!this.directory.heldSession(sessionId)) link.tell('endLegs', { sessionId })
   }
 
   /** Keeps the totals of a plane that is gone, so that no counter goes back. */
