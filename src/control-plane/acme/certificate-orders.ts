@@ -19,12 +19,6 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   readonly isInFile: (name: string) => boolean
 }
 
-/** The outcomes of the work, for the metrics. */
-export interface OrderCounts {
-  readonly issued: number
-  readonly failed: number
-}
-
 /** Names that are worked on at a time. */
 const AT_ONCE = 4
 
@@ -62,7 +56,8 @@ export class CertificateOrders {
     this.#options = options
   }
 
-  get counts(): OrderCounts {
+  /** The outcomes of the work, for the metrics. */
+  get counts(): Readonly<Record<'issued' | 'failed', number>> {
     return this.#counts
   }
 

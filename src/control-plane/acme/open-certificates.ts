@@ -3,11 +3,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { TsigAlgorithm } from '../../lib/dns/tsig.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
-import type { NameCounts } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
-import type { Followed } from '../store/feed-follower.ts'
 import { type AccountOptions, AcmeAccount } from './accounts.ts'
-import { CertificateOrders, type CertificateOrdersOptions, type OrderCounts } from './certificate-orders.ts'
+import { CertificateOrders, type CertificateOrdersOptions } from './certificate-orders.ts'
 import { dnsCommand } from './dns-command.ts'
 import type { DnsRecords } from './dns-records.ts'
 import { dnsUpdate } from './dns-update.ts'
@@ -39,22 +37,7 @@ interface CertificatesByThemselvesOptions
   readonly orderTimes?: OrderTimes | undefined
 }
 
-interface ManagedCertificates {
-  /** Must be followed before work starts. */
-  readonly wanted: Followed
-  start(): Promise<void>
-  /** An agent came online under a name, over TLS that ends here. */
-  endpointStarted(name: string): void
-  stop(): Promise<void>
-  metrics(): Promise<CertificateMetrics>
-}
-
-/** For the metrics. */
-interface CertificateMetrics extends OrderCounts, NameCounts {
-  readonly ordersWithinHour: number
-}
-
-export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
+export function openCertificates(options: CertificatesByThemselvesOptions) {
   const { store, ids, log, acme, domain, ownNames } = options
   const { directory, ordersPerHour } = acme
   const dns = dnsRecordsBy(acme, options)
@@ -80,12 +63,14 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
   })
   const expired = new ExpiredCertificates({ ...options, wanted })
   return {
+    /** Must be followed before work starts. */
     wanted,
     async start() {
       await orders.start()
       expired.start()
     },
-    endpointStarted(name) {
+    /** An agent came online under a name, over TLS that ends here. */
+    endpointStarted(name: string) {
       endpoints
         ?.started(name)
         .catch((err: unknown) =>
@@ -99,6 +84,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
       expired.stop()
       await orders.stop()
     },
+    /** For the metrics. */
     async metrics() {
       const ordersWithinHour = await store.read(({ certificates }) => certificates.ordersWithin(HOUR_MS))
       return { ...(await counted.get()), ordersWithinHour, ...orders.counts }

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
 
 /** Lists and ends live sessions by what they logged in with. */
-export type CredentialSessions = Pick<
+type CredentialSessions = Pick<
   AttachedPlanes,
   'credentialsInUse' | 'endSessionsOf' | 'certificatesInUse' | 'endSessionsBy'
 >
