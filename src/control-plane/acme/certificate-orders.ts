@@ -8,7 +8,7 @@ import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
+export interface CertificateOrdersOptions extends OrderWorkOptions, Pick<ControlTools, 'store'> {
   readonly wanted: WantedNames
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
@@ -152,7 +152,7 @@ export class CertificateOrders {
       const why = found && !isFile ? await whyNotOrder(name) : undefined
       if (isFile) await names.postpone(name, IN_FILE_MS)
       else if (found && why !== undefined) await this.#unproven(taken, { wanted: found, why })
-      else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      else if (found) this.#count(await new OrderWork(this.#options, { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return
@@ -166,10 +166,6 @@ export class CertificateOrders {
       // If this fails, the hold expires by itself.
       await names.letGo(name).catch(() => {})
     }
-  }
-
-  #workOptions(): OrderWorkOptions {
-    return { ...this.#options, issuedFor: (name) => this.#options.wanted.issuedFor(name) }
   }
 
   async #unwanted(taken: ManagedName): Promise<void> {

@@ -1,17 +1,15 @@
 /** Answers the look-ups of data planes for names, ports and groups at other nodes, from the rows of all nodes. */
 
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { PlaneCalls, RemoteAddress, RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
 import { labelTexts } from '../../model/label-groups.ts'
 import { AskedTogether } from '../store/asked-together.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import { changedIds } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import { gatherMs } from '../store/gather-time.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
 import type { StoredHeldAddress, StoredOnlineTunnel } from '../store/online-rows.ts'
-import type { Store } from '../store/store.ts'
 import { addressContext, type KeptTunnel, PORT_CHANGED } from './write-online-rows.ts'
 
 /** How many tunnels of one group a look-up returns; a visitor needs one. */
@@ -26,11 +24,8 @@ const APART_MS = 20
 /** How many ports are read at once. */
 const PORTS_TOGETHER = 1000
 
-interface LookUpsOptions {
-  readonly store: Store
-  readonly sealer: Sealer
+interface LookUpsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   readonly nodeId: string
-  readonly log: Logger
   /** Makes sure that data planes know these nodes, and which nodes are unsure, before they hear the answer. */
   readonly introduce: (nodeIds: ReadonlySet<string>) => Promise<void>
 }

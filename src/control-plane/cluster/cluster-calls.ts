@@ -21,13 +21,10 @@ export interface NodeServices {
 
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
-/** Sends a call to another node; rejects when it cannot be reached. */
-type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
-
-/** The services of another node. */
-export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
+/** The services of another node. `carry` sends it a call, and rejects when the node cannot be reached. */
+export function servicesOf(carry: (call: object) => Promise<unknown>): NodeServices {
   const call = async (name: keyof NodeServices, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
-    const answer = await carry(nodeId, { name, ...given })
+    const answer = await carry({ name, ...given })
     if (isFailed(answer)) throw errorOf(answer.error)
     return fieldsOf(answer).value
   }

@@ -5,8 +5,6 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import { CallLink } from '../../link/calls/call-link.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
 import type { LoginEndings } from '../../link/planes/login-store.ts'
@@ -27,15 +25,10 @@ import { Directory } from '../directory/directory.ts'
 import { type BindRules, Binds } from '../directory/grant-binds.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
-import type { Store } from '../store/store.ts'
 import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
 
-interface AttachedPlanesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly files?: PlaneMirrorsOptions['files']
-  readonly log: Logger
+interface AttachedPlanesOptions extends PlaneMirrorsOptions {
   /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
   readonly calls: SharedCalls
@@ -44,11 +37,6 @@ interface AttachedPlanesOptions {
   readonly nodes?: ClusterOfPlanes | undefined
   /** Called when a plane attaches with sessions, whose credentials may be gone. */
   readonly checkCredentials: (planes: AttachedPlanes) => Promise<void>
-}
-
-interface AskEachOptions {
-  readonly isAsked?: (planeId: string) => boolean
-  readonly withinMs?: number
 }
 
 type PlaneLink = CallLink<PlaneCalls, ControlCalls>
@@ -299,7 +287,7 @@ export class AttachedPlanes {
   async askEach<Name extends keyof PlaneCalls>(
     name: Name,
     argument: Parameters<PlaneCalls[Name]>[0],
-    { isAsked = () => true, withinMs = ASK_MS }: AskEachOptions = {},
+    { isAsked = () => true, withinMs = ASK_MS }: { isAsked?: (planeId: string) => boolean; withinMs?: number } = {},
   ): Promise<{ readonly planeId: string; readonly answer: Awaited<ReturnType<PlaneCalls[Name]>> }[]> {
     const asked = [...this.#planes.values()].filter(({ id }) => isAsked(id))
     const answers = await Promise.allSettled(asked.map(({ link }) => link.ask(name, argument, { withinMs })))

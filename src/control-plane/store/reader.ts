@@ -118,13 +118,7 @@ export class Reader extends Queries {
 
   /** The id of the resource that holds a claim. */
   async holder(scope: string, key: string): Promise<string | undefined> {
-    const row = await this.db
-      .selectFrom('claims')
-      .select('holder_id')
-      .where('scope', '=', scope)
-      .where('key', '=', key)
-      .executeTakeFirst()
-    return row?.holder_id
+    return (await this.holders([scope], [key]))[0]?.holderId
   }
 
   /** The holders of any of `keys` in any of `scopes`, in one statement. */
