@@ -1,8 +1,9 @@
 /** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
 import type { Static } from 'typebox'
 import { Type } from '../../lib/shape/type.ts'
-import { enabled, refuseRepeats } from '../../model/fields.ts'
+import { refuseRepeats } from '../../model/fields.ts'
 import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../../model/header-rules.ts'
+import { moduleForm } from '../module.ts'
 import { countVariables, MAX_VARIABLES } from '../templates/template-pieces.ts'
 
 /** R-3.14 */
@@ -12,23 +13,19 @@ export const MAX_VALUE_BYTES = 4096
 
 /** The form of a module that changes headers; `adding` describes what happens to a header that exists already. */
 export function headerForm({ adding }: { adding: string }) {
-  return Type.Object(
-    {
-      enabled,
-      add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
-        default: {},
-        maxProperties: MAX_HEADERS,
-        maxKeyBytes: MAX_NAME_BYTES,
-        description: `Headers to add, by name. ${adding}`,
-      }),
-      remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
-        default: [],
-        maxItems: MAX_HEADERS,
-        description: 'Names of headers to remove, in any case. Removing comes before adding.',
-      }),
-    },
-    { additionalProperties: false },
-  )
+  return moduleForm({
+    add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
+      default: {},
+      maxProperties: MAX_HEADERS,
+      maxKeyBytes: MAX_NAME_BYTES,
+      description: `Headers to add, by name. ${adding}`,
+    }),
+    remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
+      default: [],
+      maxItems: MAX_HEADERS,
+      description: 'Names of headers to remove, in any case. Removing comes before adding.',
+    }),
+  })
 }
 
 export interface HeaderSettings {
