@@ -25,22 +25,11 @@ const errorForm = /^[\w.-]{1,64}$/
 
 type Pair = readonly [string, string]
 
-interface LoginFlow {
-  /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
-  begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse>
-  /** Handles the return from the provider. */
-  finish(ctx: RequestContext): Promise<Respond | Refuse>
-  /** Ends all logins of the browser on this host. */
-  end(ctx: RequestContext): Promise<Respond | Refuse>
-  /** What a page of the provider may do with logins. */
-  visit(ctx: RequestContext): LoginVisit
-}
-
 export function loginFlow(
   { cookies, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
-): LoginFlow {
+) {
   const [callbackPath] = provider.callbackPaths
   const attemptScope = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
     edgeId,
@@ -54,7 +43,8 @@ export function loginFlow(
   }
 
   return {
-    async begin(ctx, to, isForced) {
+    /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
+    async begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse> {
       const id = newAttemptId(now())
       const state = sealState(sealer, attemptScope(ctx), { id, host: ctx.host, startedAt: now() })
       const beginning = await provider.begin({
@@ -75,7 +65,8 @@ export function loginFlow(
       ])
     },
 
-    async finish(ctx) {
+    /** Handles the return from the provider. */
+    async finish(ctx: RequestContext): Promise<Respond | Refuse> {
       const params = new URLSearchParams(ctx.query)
       const [state, ...more] = params.getAll('state')
       if (state === undefined || state === '' || more.length > 0) return { refuse: 'LOGIN_STATE_MISSING' }
@@ -104,7 +95,8 @@ export function loginFlow(
       }
     },
 
-    async end(ctx) {
+    /** Ends all logins of the browser on this host. */
+    async end(ctx: RequestContext): Promise<Respond | Refuse> {
       try {
         for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
       } catch (error) {
@@ -114,7 +106,8 @@ export function loginFlow(
       return redirect('/', [expireCookie(cookies.session)])
     },
 
-    visit: (ctx) => ({
+    /** What a page of the provider may do with logins. */
+    visit: (ctx: RequestContext): LoginVisit => ({
       admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
       endUser: (userId, asked) => {
         const { name, identity } = provider

@@ -14,11 +14,7 @@ const form = moduleForm({
   ),
 })
 
-export interface OAuthSettings extends LoginConfig {
-  readonly provider: Static<typeof providers>
-  readonly auth_check_interval: number
-  /** As in `LoginSettings`. */
-  readonly scope?: string | undefined
+export interface OAuthSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {
   /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
   /** Whether to find out and store a user's organizations and teams, for rules to read. */

@@ -68,17 +68,17 @@ export function discovery(
 }
 
 async function discover(
-  { issuer, clientId, clientSecret }: OidcClient,
+  { issuer, client_id, client_secret }: OidcClient,
   { openid, jose }: Libraries,
   fetch: ModuleTools['fetch'],
 ): Promise<Discovered> {
   const url = new URL(issuer)
   const ask = webFetch(fetch)
-  const basic = openid.ClientSecretBasic(clientSecret)
-  const post = openid.ClientSecretPost(clientSecret)
+  const basic = openid.ClientSecretBasic(client_secret)
+  const post = openid.ClientSecretPost(client_secret)
   const config = await openid.discovery(
     url,
-    clientId,
+    client_id,
     { [openid.clockTolerance]: CLOCK_TOLERANCE },
     (server, ...rest) => {
       const methods = server.token_endpoint_auth_methods_supported

@@ -1,5 +1,6 @@
 /** The `oidc` module: visitors of a route log in with an OpenID Connect provider. */
 import { isIPv4 } from 'node:net'
+import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { AllowLists } from '../login/allow-list.ts'
@@ -26,13 +27,7 @@ const form = moduleForm({
   scopes: scopeList('Scopes to ask the provider for; `openid` is always asked for.'),
 })
 
-export interface OidcSettings extends LoginConfig {
-  readonly issuer: string
-  readonly client_id: string
-  readonly client_secret: string
-  readonly scopes: readonly string[]
-  /** As in `LoginSettings`. */
-  readonly scope?: string | undefined
+export interface OidcSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {
   /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
   /** Seconds after which the provider is asked about the user again; 0 for never. */

@@ -2,21 +2,16 @@
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { Login, LoginUser } from '../../model/logins.ts'
+import type { LoginConfig } from '../login/login-form.ts'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
+import type { OidcSettings } from './form.ts'
 import { loadLibraries } from './libraries.ts'
 import { exchangeFault, reasonOf } from './oidc-faults.ts'
 
-export interface OidcClient {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly scopes: readonly string[]
-  readonly params: Readonly<Record<string, string>>
-  /** As in `LoginProvider`. */
-  readonly checkEveryMs: number
-}
+/** The settings that are about the provider. */
+export type OidcClient = Omit<OidcSettings, keyof LoginConfig>
 
 /** Parameters of a callback that the exchange of its code depends on. */
 const answerParams = ['code', 'state', 'iss'] as const
@@ -25,9 +20,11 @@ export function oidcProvider(
   client: OidcClient,
   { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
 ): LoginProvider {
-  const { issuer, clientId, scopes, params: ownParams, checkEveryMs } = client
+  const { issuer, client_id: clientId, scopes, params: ownParams, check_interval = 0, allow } = client
+  const checkEveryMs = check_interval * 1000
   const discovered = discovery(client, loadLibraries, { fetch, now, log })
-  const scope = [...new Set(['openid', ...scopes])].join(' ')
+  // The lists hold e-mail addresses, which few providers give without this scope.
+  const scope = [...new Set(['openid', ...(allow ? ['email'] : []), ...scopes])].join(' ')
 
   return {
     name: 'oidc',

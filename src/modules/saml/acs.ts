@@ -9,10 +9,10 @@ import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
 import { answerKey } from './answer-key.ts'
 import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
+import type { SamlSettings } from './form.ts'
 import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
-import type { SamlClient } from './saml-provider.ts'
 import { readForm } from './sent-form.ts'
 
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
@@ -25,26 +25,18 @@ const ANSWER_MS = 2 * 60_000
 const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
 
 /** What the POST learned, sealed for the GET. */
-interface Sealed {
+interface Sealed extends Pick<LoggedIn, 'user' | 'endsAt'> {
   /** Random, so that it can be accepted only once. */
   readonly id: string
   readonly at: number
-  readonly user: LoggedIn['user']
-  readonly endsAt?: number | undefined
 }
 
-interface AcsParts extends Pick<SamlClient, 'forcesAuthn' | 'allowsUnsolicited' | 'authorizedGroups'> {
+export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
   /** Part of the context of seals: when the module changes, older sealed answers become useless. */
   readonly seal: string
-}
-
-interface Acs {
-  readonly pages: readonly ProviderPage[]
-  /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
-  finish(answer: string, state: string): Promise<LoggedIn | LoginFault>
 }
 
 /**
@@ -56,8 +48,8 @@ interface Acs {
  * Between the two requests the server stores only that the answer was used. So they may reach different nodes, and no script
  * is needed.
  */
-export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
-  const { provider, ownerOf, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
+export function assertionConsumer(settings: SamlSettings, { provider, ownerOf, seal }: AcsParts, tools: ModuleTools) {
+  const { force_authn: forcesAuthn, allow_idp_initiated: allowsUnsolicited, authorized_groups } = settings
   const { now, sealer, sessions, samlDocuments } = tools
 
   /** Whether something is used for the first time; it is remembered for this long, in milliseconds. */
@@ -81,7 +73,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     if (!(await isFirst(answerKey('assertion', addresses.acs, login.assertionId), rememberedMs))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the assertion was used before' }
     }
-    if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => login.groups.has(group))) {
+    if (authorized_groups.length > 0 && !authorized_groups.some((group) => login.groups.has(group))) {
       return { fault: 'LOGIN_NOT_ALLOWED', reason: 'the user is in none of the authorized groups' }
     }
     return { id: randomUUID(), at: now(), user: login.user, endsAt: login.endsAt }
@@ -169,13 +161,13 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const unsolicitedContext = ({ edgeId, routeId, host }: RequestContext, to: string): string =>
     `saml unsolicited\0${seal}\0${edgeId}\0${routeId}\0${host}\0${to}`
 
-  return {
-    pages: [
-      { path: paths.acs, methods: ['POST'], answer: receive },
-      { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
-    ],
-    finish: (answer, state) => unsealLogin(answer, solicitedContext(state)),
-  }
+  const pages: readonly ProviderPage[] = [
+    { path: paths.acs, methods: ['POST'], answer: receive },
+    { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
+  ]
+  /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
+  const finish = (answer: string, state: string) => unsealLogin(answer, solicitedContext(state))
+  return { pages, finish }
 }
 
 /** Derived from the relay state, so that the POST, which has no cookies, can compute it again. */

@@ -1,4 +1,5 @@
 /** The `saml` module: visitors of a route log in with an identity provider that speaks SAML 2.0. */
+import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
@@ -55,14 +56,7 @@ const form = moduleForm({
   }),
 })
 
-export interface SamlSettings extends LoginConfig {
-  readonly idp_metadata: string
-  readonly idp_metadata_url: string
-  readonly force_authn: boolean
-  readonly allow_idp_initiated: boolean
-  readonly authorized_groups: readonly string[]
-  readonly nameid_format: string
-}
+export interface SamlSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {}
 
 export const saml = defineModule({
   name: 'saml',

@@ -1,13 +1,8 @@
 /** The identity provider of a route, from metadata in the settings, or from a URL where it is read periodically. */
 import { randomUUID } from 'node:crypto'
 import type { ModuleTools } from '../tools.ts'
+import type { SamlSettings } from './form.ts'
 import type { IdentityProvider } from './metadata.ts'
-
-export interface MetadataSource {
-  /** Exactly one of the two is set; the other is empty. */
-  readonly idp_metadata: string
-  readonly idp_metadata_url: string
-}
 
 /** How long metadata is used before it is read again, in milliseconds. */
 const FRESH_MS = 15 * 60_000
@@ -23,9 +18,9 @@ const MAX_METADATA_BYTES = 256 * 1024
 
 type Tools = Pick<ModuleTools, 'fetch' | 'now' | 'log' | 'samlDocuments'>
 
-/** Rejects when the metadata cannot be read or used; then nobody is let in. */
+/** Exactly one of the two settings is set. Rejects when the metadata cannot be read or used; then nobody is let in. */
 export function identityProvider(
-  { idp_metadata, idp_metadata_url }: MetadataSource,
+  { idp_metadata, idp_metadata_url }: Pick<SamlSettings, 'idp_metadata' | 'idp_metadata_url'>,
   { fetch, now, log, samlDocuments }: Tools,
 ): () => Promise<IdentityProvider> {
   const owner = randomUUID()

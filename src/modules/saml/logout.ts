@@ -2,12 +2,12 @@
 import { isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
+import type { AcsParts } from './acs.ts'
 import { addressesOf, paths } from './addresses.ts'
 import { answerKey } from './answer-key.ts'
 import { timeOf } from './assertion.ts'
 import type { SentLogout } from './logout-request.ts'
 import { logoutAnswerUrl } from './messages.ts'
-import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
@@ -18,12 +18,6 @@ const REQUEST_MS = 10 * 60_000
 /** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
 const MAX_RELAY_STATE = 1024
 
-interface LogoutParts {
-  readonly provider: () => Promise<IdentityProvider>
-  /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
-  readonly ownerOf: (ctx: RequestContext) => string
-}
-
 /**
  * How long a used request is remembered, in milliseconds. Its time may be ahead of ours by as much as it may be behind, and
  * the clock of another node may differ.
@@ -31,10 +25,10 @@ interface LogoutParts {
 const USED_MS = 3 * REQUEST_MS
 
 /** A signed request names a user, whose logins at this route end in all browsers; so the request needs no cookies. */
-export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
-  const { provider, ownerOf } = parts
-  const { now, samlDocuments, requestKey } = tools
-
+export function logoutPages(
+  { provider, ownerOf }: Pick<AcsParts, 'provider' | 'ownerOf'>,
+  { now, samlDocuments, requestKey }: ModuleTools,
+): readonly ProviderPage[] {
   const receive = async (
     ctx: RequestContext,
     { refuse, endUser }: LoginVisit,

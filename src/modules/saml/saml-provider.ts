@@ -5,36 +5,26 @@ import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { assertionConsumer, requestIdOf } from './acs.ts'
 import { addressesBeside, addressesOf, paths } from './addresses.ts'
-import { identityProvider, type MetadataSource } from './identity-provider.ts'
+import type { SamlSettings } from './form.ts'
+import { identityProvider } from './identity-provider.ts'
 import { logoutPages } from './logout.ts'
 import { loginRequestUrl, ownMetadata } from './messages.ts'
 import { xmlPage } from './responses.ts'
 import { asDown } from './saml-faults.ts'
 
-export interface SamlClient extends MetadataSource {
-  readonly forcesAuthn: boolean
-  readonly allowsUnsolicited: boolean
-  /** Empty: everybody. */
-  readonly authorizedGroups: readonly string[]
-  readonly nameIdFormat: string
-}
-
-export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvider {
-  const { forcesAuthn, allowsUnsolicited, authorizedGroups, nameIdFormat } = client
+export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginProvider {
+  const { idp_metadata, idp_metadata_url, force_authn, authorized_groups, nameid_format: nameIdFormat } = settings
   const { now, requestKey } = tools
-  const provider = identityProvider(client, tools)
-  const identity = digest(['saml', client.idp_metadata_url || writtenEntityId(client.idp_metadata), nameIdFormat])
-  const rules = authorizedGroups.length > 0 ? digest(authorizedGroups) : ''
+  const provider = identityProvider(settings, tools)
+  const identity = digest(['saml', idp_metadata_url || writtenEntityId(idp_metadata), nameIdFormat])
+  const rules = authorized_groups.length > 0 ? digest(authorized_groups) : ''
   const id = randomUUID()
   const parts = {
     provider,
     // One owner for each visitor: a visitor who sends a lot delays nobody else.
     ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
   }
-  const acs = assertionConsumer(
-    { ...parts, forcesAuthn, allowsUnsolicited, authorizedGroups, seal: `${identity} ${rules}` },
-    tools,
-  )
+  const acs = assertionConsumer(settings, { ...parts, seal: `${identity} ${rules}` }, tools)
 
   return {
     name: 'saml',
@@ -62,7 +52,7 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
       if (isFault(idp)) return idp
       const addresses = addressesBeside(redirectUri)
       const sending = { to: idp.loginUrl, addresses, requestKey: await requestKey(), relayState: state, now: now() }
-      const request = { id: requestIdOf(state), nameIdFormat, isForced: isForced || forcesAuthn }
+      const request = { id: requestIdOf(state), nameIdFormat, isForced: isForced || force_authn }
       return { location: await loginRequestUrl(sending, request), kept: {} }
     },
 
