@@ -10,7 +10,6 @@
  * phases.request(request()) // { refuse: 'CIRCUIT_OPEN', headers: [['Retry-After', '10']] }
  */
 
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { CircuitBreakerSettings } from './form.ts'
@@ -131,11 +130,6 @@ export function compileCircuitBreaker(
     },
     release: () => twins.leave(),
   }
-}
-
-export const circuitBreakerTraffic: ModuleTraffic<CircuitBreakerSettings> = {
-  name: 'circuit_breaker',
-  compile: compileCircuitBreaker,
 }
 
 const DECISION = 'circuit_breaker.decision'
