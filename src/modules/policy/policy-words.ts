@@ -5,20 +5,14 @@ import { ownLists } from './engine/policy-phases.ts'
 import type { Shape } from './engine/policy-shape.ts'
 import { variables } from './engine/variables.ts'
 
-interface PolicyWords {
-  readonly actions: readonly string[]
-  /** With their fields: `req.url.path`. */
-  readonly variables: readonly string[]
-  /** Those that are called on a value begin with a dot: `.startsWith`. */
-  readonly functions: readonly string[]
-}
-
 /** The words of routes, which include those of all other places. */
-export function policyWords(): PolicyWords {
+export function policyWords() {
   const shapes = variables({ place: 'route', phase: 'response', lists: ownLists })
   return {
     actions: actionNames,
+    /** With their fields: `req.url.path`. */
     variables: Object.entries(shapes).flatMap(([name, shape]) => paths(name, shape)),
+    /** Those that are called on a value begin with a dot: `.startsWith`. */
     functions: [...Object.keys(functions), ...[...Object.keys(methods), ...Object.keys(macros)].map(asMethod)],
   }
 }

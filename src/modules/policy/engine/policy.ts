@@ -70,16 +70,6 @@ export interface CompiledPolicy {
   readonly release: () => void
 }
 
-/** Compiles a policy in one go. */
-export function compilePolicy(
-  settings: PolicySettings,
-  tools: PolicyTools,
-  options: { evaluator: Evaluator; key: string },
-): CompiledPolicy {
-  const steps = compilePolicySteps(settings, tools, options)
-  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
-}
-
 /**
  * Compiles a policy in small steps, so that other work can run between them; throws when it cannot be served. `key`
  * distinguishes its counters from those of all other policies.
@@ -91,12 +81,9 @@ export function* compilePolicySteps(
 ): Generator<void, CompiledPolicy, void> {
   const reads = new Set<string>()
   const rules = new Map<Phase, readonly CompiledRule[]>()
-  const failures = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
-    tools.log.warn({ ...fields, count }, 'policy rule failed'),
-  )
-  const overspent = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
-    tools.log.warn({ ...fields, count }, 'policy budget spent'),
-  )
+  const minuteLog = (message: string) =>
+    new MinuteLog<object>((fields, count) => tools.log.warn({ ...fields, count }, message))
+  const [failures, overspent] = [minuteLog('policy rule failed'), minuteLog('policy budget spent')]
   for (const direction of directions) {
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue
