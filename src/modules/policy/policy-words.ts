@@ -1,5 +1,5 @@
 /** The words that a policy can use: its actions, and the variables and functions of its expressions. */
-import { actionNames } from './engine/action-names.ts'
+import { actionNames } from './engine/actions.ts'
 import { functions, macros, methods } from './engine/functions.ts'
 import { ownLists } from './engine/policy-phases.ts'
 import type { Shape } from './engine/policy-shape.ts'

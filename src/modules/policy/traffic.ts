@@ -26,6 +26,9 @@ import { type CompiledPolicy, compilePolicySteps, type PolicySettings } from './
 import type { PolicyConnection } from './engine/policy-traffic.ts'
 import { answering, oauthSettings, type PolicyLogin, policyLogin } from './logins.ts'
 
+/** Notes what the rules of policies do in a dry run. */
+export { PolicyNotes } from './engine/explain-notes.ts'
+
 export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {
   const steps = trafficSteps(settings, tools)
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
@@ -78,8 +81,6 @@ function policyTools(tools: ModuleTools, logins: PolicyLogin[]): PolicyTools {
     },
   }
 }
-
-export { PolicyNotes } from './engine/explain-notes.ts'
 
 function onRequests(policy: CompiledPolicy, logins: readonly PolicyLogin[], { now, region }: ModuleTools): Phases {
   const slot = new Slot<Moment>()

@@ -5,8 +5,7 @@ import { MinuteLog } from '../../../lib/log/minute-log.ts'
 import { check } from '../../../lib/shape/check.ts'
 import type { Place } from '../../../model/place.ts'
 import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
-import { isActionName } from './action-names.ts'
-import { actions } from './actions.ts'
+import { actions, isActionName } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import { type NotePart, watchExpression } from './explain-watch.ts'
@@ -49,10 +48,7 @@ interface Planned {
 }
 
 /** The planned expressions of one rule list, by text. A text can mean something else in each of the two maps. */
-interface PlannedTexts {
-  readonly plain: Map<string, Planned>
-  readonly retry: Map<string, Planned>
-}
+type PlannedTexts = Readonly<Record<'plain' | 'retry', Map<string, Planned>>>
 
 export interface CompiledPolicy {
   /** Whether there are rules for a phase. */

@@ -1,7 +1,6 @@
 /** Finds every piece of CEL and every pattern in a policy. */
 import type { SourceKind } from './action.ts'
-import { isActionName } from './action-names.ts'
-import { actions } from './actions.ts'
+import { actions, isActionName } from './actions.ts'
 import { pieces } from './interpolation.ts'
 import { listPath, type Policy } from './policy-form.ts'
 import { type Direction, directions } from './policy-phases.ts'
