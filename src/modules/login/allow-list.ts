@@ -1,7 +1,6 @@
 /** Decides who is let in: users that one of the lists names, or everybody who logs in when all lists are empty. */
-import { createHash } from 'node:crypto'
 import type { LoginUser } from '../../model/logins.ts'
-import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './login-provider.ts'
+import { digestOf, isFault, type LoggedIn, type LoginFault, type LoginProvider } from './login-provider.ts'
 
 /** What a user may belong to at a provider. */
 const memberships = ['teams', 'organizations', 'groups'] as const
@@ -42,9 +41,7 @@ export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvi
     isFault(outcome) || isAllowed(outcome) ? outcome : { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
   return {
     ...provider,
-    rules: createHash('sha256')
-      .update(JSON.stringify([provider.rules, lists]))
-      .digest('base64url'),
+    rules: digestOf([provider.rules, lists]),
     finish: async (callback) => judge(await provider.finish(callback)),
     async check(login) {
       if (provider.check) return judge(await provider.check(login))

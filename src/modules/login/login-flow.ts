@@ -5,7 +5,7 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { ATTEMPT_MS, type AttemptScope, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
-import { localPath, uriOf } from './local-path.ts'
+import { localPath, redirect, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
 import { type LoginSettings, scopeId } from './login-settings.ts'
@@ -59,7 +59,7 @@ export function loginFlow(
       const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
       // The ids sort by their time.
       const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
-      return redirect(location, [
+      return redirect(302, location, [
         setCookie(cookies.nonce + id, cookie, ATTEMPT_MS / 1000),
         ...surplus.filter(isCookieName).slice(0, 50).map(expireCookie),
       ])
@@ -88,7 +88,7 @@ export function loginFlow(
       try {
         const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
         if (isFault(outcome)) return refuse(ctx, outcome, [drop])
-        return redirect(to, [await remember(ctx, outcome), drop])
+        return redirect(302, to, [await remember(ctx, outcome), drop])
       } catch (error) {
         // The attempt cannot be repeated: the provider accepts its code once, and we its answer.
         return storeDown(error, [drop])
@@ -103,12 +103,12 @@ export function loginFlow(
         // The cookie stays, so that the visitor can try again.
         return storeDown(error)
       }
-      return redirect('/', [expireCookie(cookies.session)])
+      return redirect(302, '/', [expireCookie(cookies.session)])
     },
 
     /** What a page of the provider may do with logins. */
     visit: (ctx: RequestContext): LoginVisit => ({
-      admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
+      admit: async (outcome, to) => redirect(302, to, [await remember(ctx, outcome)]),
       endUser: (userId, asked) => {
         const { name, identity } = provider
         return sessions.endUser({ provider: name, identity, userId }, ctx.routeId, asked)
@@ -149,15 +149,4 @@ function providerError(error: string): LoginFault {
 /** Whether text that a browser sent as a cookie name can safely be sent back in `Set-Cookie`. */
 function isCookieName(name: string): boolean {
   return /^[\w.-]{1,200}$/.test(name)
-}
-
-/** R-3.11, step 12. No referrer: the URL of the page that is left may hold a code. */
-function redirect(location: string, cookies: readonly Pair[]): Respond {
-  const headers: Pair[] = [
-    ['Location', location],
-    ['Cache-Control', 'no-store'],
-    ['Referrer-Policy', 'no-referrer'],
-    ...cookies,
-  ]
-  return { respond: { status: 302, headers, body: '' } }
 }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
-import type { LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
+import { digestOf, type LoggedIn, type LoginFault, type LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { OAuthSettings } from './form.ts'
 import { AskFault, type AskProvider, type OAuthKind, type Profile, type WantedFacts } from './kind.ts'
@@ -40,8 +40,8 @@ export function oauthProvider(client: OAuthClient, { fetch }: Pick<ModuleTools, 
   return {
     name,
     clientId,
-    identity: digest([name, clientId, scope]),
-    rules: digest([lists.email_addresses, lists.email_domains, lists.teams, lists.organizations, lists.groups]),
+    identity: digestOf([name, clientId, scope]),
+    rules: digestOf([lists.email_addresses, lists.email_domains, lists.teams, lists.organizations, lists.groups]),
     checkEveryMs,
     callbackPaths: ['/oauth2/callback'],
 
@@ -142,8 +142,4 @@ function membershipsOf({ organizations = [], teams = [] }: Profile): string {
 
 function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
-}
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }

@@ -1,14 +1,13 @@
 /** Single logout, by either binding: ends logins when the identity provider says so. */
-import { isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
+import { redirect } from '../login/local-path.ts'
+import { digestOf, isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { AcsParts } from './acs.ts'
 import { addressesOf, paths } from './addresses.ts'
-import { answerKey } from './answer-key.ts'
 import { timeOf } from './assertion.ts'
 import type { SentLogout } from './logout-request.ts'
 import { logoutAnswerUrl } from './messages.ts'
-import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
 
@@ -48,11 +47,11 @@ export function logoutPages(
       return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
     // Marked and carried out in one step: the identity provider may never send another.
-    const asked = { key: answerKey('logout', addresses.logout, id), untilMs: now() + USED_MS }
+    const asked = { key: digestOf(['saml', 'logout', addresses.logout, id]), untilMs: now() + USED_MS }
     if (!(await endUser(nameId, asked))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })
     }
-    if (idp.logoutUrl === undefined) return onwards('/')
+    if (idp.logoutUrl === undefined) return redirect(303, '/')
     const sending = {
       to: idp.logoutUrl,
       addresses,
@@ -60,7 +59,7 @@ export function logoutPages(
       relayState: relayState.slice(0, MAX_RELAY_STATE),
       now: now(),
     }
-    return onwards(await logoutAnswerUrl(sending, id))
+    return redirect(303, await logoutAnswerUrl(sending, id))
   }
 
   return [

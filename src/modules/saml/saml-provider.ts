@@ -1,6 +1,6 @@
 /** An identity provider as logins see it: a signed request by the redirect binding, and an answer by the POST binding. */
-import { createHash, randomUUID } from 'node:crypto'
-import { isFault, type LoginProvider } from '../login/login-provider.ts'
+import { randomUUID } from 'node:crypto'
+import { digestOf, isFault, type LoginProvider } from '../login/login-provider.ts'
 import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { assertionConsumer, requestIdOf } from './acs.ts'
@@ -9,15 +9,14 @@ import type { SamlSettings } from './form.ts'
 import { identityProvider } from './identity-provider.ts'
 import { logoutPages } from './logout.ts'
 import { loginRequestUrl, ownMetadata } from './messages.ts'
-import { xmlPage } from './responses.ts'
 import { asDown } from './saml-faults.ts'
 
 export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginProvider {
   const { idp_metadata, idp_metadata_url, force_authn, authorized_groups, nameid_format: nameIdFormat } = settings
   const { now, requestKey } = tools
   const provider = identityProvider(settings, tools)
-  const identity = digest(['saml', idp_metadata_url || writtenEntityId(idp_metadata), nameIdFormat])
-  const rules = authorized_groups.length > 0 ? digest(authorized_groups) : ''
+  const identity = digestOf(['saml', idp_metadata_url || writtenEntityId(idp_metadata), nameIdFormat])
+  const rules = authorized_groups.length > 0 ? digestOf(authorized_groups) : ''
   const id = randomUUID()
   const parts = {
     provider,
@@ -41,7 +40,8 @@ export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginP
         methods: ['GET', 'HEAD'],
         async answer(ctx) {
           const { certificate } = await requestKey()
-          return xmlPage(ownMetadata({ addresses: addressesOf(ctx), certificate, nameIdFormat }))
+          const body = ownMetadata({ addresses: addressesOf(ctx), certificate, nameIdFormat })
+          return { respond: { status: 200, headers: metadataHeaders, body } }
         },
       },
       ...logoutPages(parts, tools),
@@ -63,11 +63,13 @@ export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginP
   }
 }
 
+const metadataHeaders = [
+  ['Content-Type', 'application/samlmetadata+xml'],
+  ['Cache-Control', 'no-cache'],
+  ['X-Content-Type-Options', 'nosniff'],
+] as const
+
 /** Only for a digest; the document is checked when it is read. */
 function writtenEntityId(metadata: string): string {
   return /\sentityID\s*=\s*(["'])(.*?)\1/s.exec(metadata)?.[2] ?? ''
-}
-
-function digest(parts: unknown): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
