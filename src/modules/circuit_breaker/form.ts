@@ -23,22 +23,14 @@ const form = moduleForm({
   }),
 })
 
-export interface CircuitBreakerSettings {
-  readonly trippedSeconds: number
-  readonly windowSeconds: number
-  readonly buckets: number
-  /** Requests in the window before failures count. */
-  readonly volumeThreshold: number
-  /** Share of failures, 0 to 1, at which requests are refused. */
-  readonly errorThreshold: number
-}
+export type CircuitBreakerSettings = Readonly<ReturnType<typeof circuitBreaker.resolve>>
 
 export const circuitBreaker = defineModule({
   name: 'circuit_breaker',
   about: 'Refuses requests for a while when too many of them failed upstream.',
   at: { route: form },
   needs: () => 'http',
-  resolve: (config): CircuitBreakerSettings => ({
+  resolve: (config) => ({
     trippedSeconds: config.tripped_duration,
     windowSeconds: config.rolling_window,
     buckets: config.num_buckets,

@@ -22,6 +22,20 @@ const MAX_DURATION = '8760h'
 
 const time = (description: string) => Type.Optional(Type.String({ maxBytes: 32, description }))
 
+/** The operator's own application at a provider. */
+export const applicationFields = {
+  client_id: Type.String({
+    default: '',
+    maxBytes: 1024,
+    description: 'Client id of your own application at the provider.',
+  }),
+  client_secret: Type.String({
+    default: '',
+    maxBytes: 4096,
+    description: 'Client secret of your own application at the provider.',
+  }),
+}
+
 /** The settings that every login has, whatever its provider. */
 export const loginFields = {
   auth_id: Type.Optional(
@@ -33,16 +47,7 @@ export const loginFields = {
         'Name of this login, for `/postern/login?auth_id=…`; it distinguishes the logins of one route. Letters, digits, `_` and `-`.',
     }),
   ),
-  client_id: Type.String({
-    default: '',
-    maxBytes: 1024,
-    description: 'Client id of your own application at the provider.',
-  }),
-  client_secret: Type.String({
-    default: '',
-    maxBytes: 4096,
-    description: 'Client secret of your own application at the provider.',
-  }),
+  ...applicationFields,
   scopes: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
     default: [],
     maxItems: 30,
