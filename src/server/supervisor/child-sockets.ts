@@ -5,7 +5,7 @@ import { EarlyListener, type ServerHandle } from '../../lib/net/early-listener.t
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import { earlyOptions, openEarly } from '../config/listeners.ts'
 import type { ListenerName } from '../config/systemd-sockets.ts'
-import type { SocketName } from './held-sockets.ts'
+import { kindOf, type SocketName } from './held-sockets.ts'
 import type { FromChild, LendMessage, PortMessage, SocketMessage } from './process-messages.ts'
 import { postponeListening } from './socket-handle.ts'
 
@@ -137,8 +137,4 @@ export class ChildSockets implements WorkerPorts {
     this.#postponed?.push(postponeListening(handle))
     return EarlyListener.later(handle, address, earlyOptions(kind, this.#descriptors))
   }
-}
-
-function kindOf(name: SocketName): ListenerName | 'tcp' {
-  return name.startsWith('tcp ') ? 'tcp' : (name as ListenerName) // all other names are those of listeners
 }

@@ -13,7 +13,7 @@ import { type NodeLife, type OwnNode, ownNode } from '../config/own-node.ts'
 import type { Listen } from '../config/parse-value.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { ChildSlot, type Ending } from './child-slot.ts'
-import type { HeldSockets, SlotSocket, SocketName } from './held-sockets.ts'
+import { type HeldSockets, kindOf, type SlotSocket, type SocketName } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
 import {
   type ChildRole,
@@ -487,28 +487,9 @@ function inStep<T>(promise: Promise<T>, what: string): Promise<T> {
 
 /** The address of each listening socket, from the settings. */
 function socketIn(settings: Settings, name: SocketName): SlotSocket {
-  switch (name) {
-    case 'api':
-      return settings.apiListen
-    case 'metrics':
-      return settings.metricsListen
-    case 'agent':
-      return settings.agentListen
-    case 'ssh':
-      return settings.sshListen
-    case 'https':
-      return settings.httpsListen
-    case 'http':
-      return settings.httpListen
-    case 'cluster':
-      return clusterSocket(settings)
-    default:
-      return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
-  }
-}
-
-/** The address for other nodes, which only a node in a cluster opens. */
-function clusterSocket({ clusterListen }: Settings): SlotSocket {
-  if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
-  return clusterListen
+  const kind = kindOf(name)
+  if (kind === 'tcp') return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
+  const address = settings[`${kind}Listen` as const]
+  if (!address) throw new Error('a node on its own has no socket for other nodes')
+  return address
 }

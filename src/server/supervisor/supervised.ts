@@ -48,11 +48,11 @@ export interface RunningChild {
 }
 
 /** The part of a child's work that depends on its role. */
-interface ChildWork {
-  /** Resolves when its code is loaded. */
-  load(): Promise<unknown>
-  /** Resolves when it is ready; `announce` reports that. */
-  run(): Promise<{ readonly running: RunningChild; readonly announce: () => void }>
+interface ChildWork<Start, Started> {
+  /** Resolves when it is ready; `start` is the code that was loaded. */
+  run(start: Start): Promise<Started>
+  /** What it reports when it is ready. */
+  ready(started: Started): FromChild
   /** Handles messages for this role only. */
   receive(message: ToChild): void
 }
@@ -60,14 +60,18 @@ interface ChildWork {
 /** How long writing the last log lines may take, in milliseconds. */
 const LAST_LINES_MS = 1000
 
-/** Runs until the supervisor ends it. */
-export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginning) => ChildWork): void {
+/** Runs until the supervisor ends it. `load` loads the code, which takes long; connections wait meanwhile. */
+export function runSupervised<Start, Started extends RunningChild>(
+  load: () => Promise<Start>,
+  parts: ChildParts,
+  begin: (beginning: ChildBeginning) => ChildWork<Start, Started>,
+): void {
   const { parent, exit } = parts
   const send = (message: FromChild): void => parent.send(message, () => {})
-  let life: ChildLife | undefined
+  let life: ChildLife<Start, Started> | undefined
   parent.on('message', (message, handle) => {
     if (message.type === 'start') {
-      life = new ChildLife(message, parts, begin, send)
+      life = new ChildLife(message, { load, parts, begin, send })
       // A supervisor that was killed cannot remove its folder.
       parts.onExit(() => parent.isConnected() || rmSync(message.folder, { recursive: true, force: true }))
     } else if (life) life.receive(message, handle)
@@ -75,13 +79,20 @@ export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginni
   })
 }
 
-class ChildLife {
+interface ChildLifeOptions<Start, Started> {
+  readonly load: () => Promise<Start>
+  readonly parts: ChildParts
+  readonly begin: (beginning: ChildBeginning) => ChildWork<Start, Started>
+  readonly send: ChildBeginning['send']
+}
+
+class ChildLife<Start, Started extends RunningChild> {
   readonly #parts: ChildParts
   readonly #beginning: ChildBeginning
-  readonly #work: ChildWork
+  readonly #work: ChildWork<Start, Started>
   /** Resolves when it may start. */
   readonly #may = Promise.withResolvers<void>()
-  #loading: Promise<void>
+  readonly #loading: Promise<Start>
   /** How many sockets have not come yet. */
   #missing: number
   #running: RunningChild | undefined
@@ -93,12 +104,7 @@ class ChildLife {
   #pausing: Promise<void> | undefined
   #isEnding = false
 
-  constructor(
-    start: StartMessage,
-    parts: ChildParts,
-    begin: (beginning: ChildBeginning) => ChildWork,
-    send: ChildBeginning['send'],
-  ) {
+  constructor(start: StartMessage, { load, parts, begin, send }: ChildLifeOptions<Start, Started>) {
     this.#parts = parts
     const settings = carriedSettings(start.settings)
     const log = createLog({ level: settings.logLevel, format: settings.logFormat })
@@ -108,7 +114,7 @@ class ChildLife {
     this.#beginning = { start, settings, log, descriptors, sockets, send }
     this.#missing = start.sockets.length
     this.#work = begin(this.#beginning)
-    this.#loading = this.#load()
+    this.#loading = this.#load(load)
     // A failure is reported to those that await it.
     this.#loading.catch(() => {})
     if (!start.isWaiting) this.#may.resolve()
@@ -162,10 +168,11 @@ class ChildLife {
     }
   }
 
-  async #load(): Promise<void> {
+  async #load(load: () => Promise<Start>): Promise<Start> {
     const { descriptors, send } = this.#beginning
-    await Promise.all([descriptors.start(), this.#work.load()])
+    const [start] = await Promise.all([load(), descriptors.start()])
     send({ type: 'loaded', version: this.#parts.version, supervision: SUPERVISION, answersUse: true })
+    return start
   }
 
   #use({ settings: carried, round }: UseMessage): void {
@@ -191,12 +198,12 @@ class ChildLife {
   async #run(): Promise<void> {
     const { settings, sockets, send } = this.#beginning
     try {
-      await Promise.all([this.#loading, this.#may.promise, ...this.#taken])
-      const { running, announce } = await this.#work.run()
+      const [start] = await Promise.all([this.#loading, this.#may.promise, ...this.#taken])
+      const running = await this.#work.run(start)
       this.#running = running
       if (this.#newer) running.use(this.#newer)
       sockets.letIn()
-      announce()
+      send(this.#work.ready(running))
       if (this.#round !== undefined) send({ type: 'using', round: this.#round })
       this.#round = undefined
     } catch (error) {
