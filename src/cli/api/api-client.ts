@@ -1,5 +1,6 @@
 /** Calls the management API: resolves with the parsed response, or rejects with a `Failure` that says what to do. */
 import { resolve } from 'node:path'
+import { errorCode } from '../../lib/error-code.ts'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { EventStreamReader, type ServerEvent } from '../../lib/http/event-stream-reader.ts'
 import { printable } from '../../lib/text/printable.ts'
@@ -113,7 +114,7 @@ function caOf(path: string, cwd: string): string | undefined {
   try {
     return certificatesPem(readSmallFile(resolve(cwd, path), MAX_CA_BYTES))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = errorCode(error)
     throw misuse(code ? `--ca cannot be read: ${code} ${path}` : `--ca ${(error as Error).message}`)
   }
 }

@@ -1,5 +1,6 @@
 /** Encrypts a stream of bytes with a passphrase, and decrypts it: for files that leave the machine. */
-import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes, type ScryptOptions, scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
 
 /** Plaintext bytes in each chunk but the last. Each chunk has its own tag, so only authenticated bytes are passed on. */
 const CHUNK_BYTES = 64 * 1024
@@ -66,12 +67,13 @@ export async function* openStream(
 }
 
 function deriveKey(passphrase: string, salt: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // Normalised, because keyboards differ in how they encode an accented letter.
-    scrypt(passphrase.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
-      error ? reject(error) : resolve(key),
-    )
-  })
+  // Normalised, because keyboards differ in how they encode an accented letter.
+  return promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)(
+    passphrase.normalize('NFKC'),
+    salt,
+    KEY_BYTES,
+    SCRYPT,
+  )
 }
 
 function nonce(prefix: Buffer, index: number, isLast: boolean): Buffer {

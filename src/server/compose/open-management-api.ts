@@ -8,7 +8,7 @@ import { RateLimit } from '../../control-plane/records/key-rate-limit.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { openAll } from './open-all.ts'
 import { listenForCallers, listenForMetrics } from './open-api-listeners.ts'
-import { openCaps, openNumbers } from './open-numbers.ts'
+import { openCaps, openMetrics } from './open-api-metrics.ts'
 import { openCaptures, openRecords, openTraffic } from './open-operations.ts'
 import { beginApi, type ManagementOptions, type OpeningApi } from './opening-api.ts'
 
@@ -25,10 +25,10 @@ export function openManagementApi(options: ManagementOptions) {
     const traffic = openTraffic(opening)
     // Metrics have their listener before the API has, so that a start that is slow from here on can be watched.
     const caps = openCaps(opening)
-    const numbers = await openNumbers(opening, caps)
-    const metrics = await listenForMetrics(opening, numbers.server)
+    const { metrics, server } = await openMetrics(opening, caps)
+    const metricsAddress = await listenForMetrics(opening, server)
     const serving = {
-      addresses: { api: '', metrics, ...options.planeAddresses },
+      addresses: { api: '', metrics: metricsAddress, ...options.planeAddresses },
       /** Whether the server is ready; set by the caller. */
       isServing: false,
       /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
@@ -36,7 +36,7 @@ export function openManagementApi(options: ManagementOptions) {
       close: () => opened.disposeAsync(),
     }
     // The API comes last, since it uses all of that.
-    const parts = { ...records, ...traffic, captures, caps, metrics: numbers.metrics }
+    const parts = { ...records, ...traffic, captures, caps, metrics }
     const api = await buildApi({ ...parts, ...(await accessOf(opening)), readiness: readinessOf(opening, serving) })
     api.addHook('onSend', async (_request, reply) => {
       // While stopping, an answer is the last on its connection, which would otherwise stay open idle.

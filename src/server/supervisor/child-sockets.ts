@@ -8,6 +8,7 @@ import type { ListenerName } from '../config/systemd-sockets.ts'
 import { kindOf, type SocketName } from './held-sockets.ts'
 import type { FromChild, LendMessage, PortMessage, SocketMessage } from './process-messages.ts'
 import { postponeListening } from './socket-handle.ts'
+import type { ChildBeginning } from './supervised.ts'
 
 /** The ports of TCP edges and endpoints, as a worker gets them. */
 export interface WorkerPorts {
@@ -24,11 +25,6 @@ interface Answer {
   readonly isEarly: boolean
 }
 
-interface ChildSocketsOptions {
-  readonly send: (message: FromChild) => void
-  readonly descriptors: Descriptors
-}
-
 export class ChildSockets implements WorkerPorts {
   readonly #send: (message: FromChild) => void
   readonly #descriptors: Descriptors
@@ -40,7 +36,7 @@ export class ChildSockets implements WorkerPorts {
   #postponed: (() => void)[] | undefined = []
   #lastRequest = 0
 
-  constructor({ send, descriptors }: ChildSocketsOptions) {
+  constructor({ send, descriptors }: Pick<ChildBeginning, 'send' | 'descriptors'>) {
     this.#send = send
     this.#descriptors = descriptors
   }

@@ -29,7 +29,7 @@ export interface ChildParts {
 }
 
 /** What a child of either role begins with. */
-interface ChildBeginning {
+export interface ChildBeginning {
   readonly start: StartMessage
   readonly settings: Settings
   readonly log: Logger

@@ -1,4 +1,4 @@
-/** Opens the numbers of the management API: what the metrics show, and the limits of its own listener. */
+/** Opens the metrics, and the limits of the listener of the management API, which they show too. */
 import { Registry } from '@prometheus-io/client'
 import { registerCaps } from '../../control-plane/api/cap-metrics.ts'
 import { registerCertificateFiles, registerCertificates } from '../../control-plane/api/certificate-metrics.ts'
@@ -27,7 +27,7 @@ function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {
 }
 
 /** Registers all metrics, in the order in which they are shown. */
-export async function openNumbers({ control, supervisor, descriptors, log }: OpeningApi, caps: ConnectionCaps) {
+export async function openMetrics({ control, supervisor, descriptors, log }: OpeningApi, caps: ConnectionCaps) {
   const { planes, clusterMetrics, certificateMetrics, certificateFileMetrics } = control
   const registry = new Registry()
   const metrics = new ApiMetrics(registry)
