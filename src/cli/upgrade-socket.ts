@@ -133,12 +133,8 @@ async function isServed(path: string): Promise<boolean> {
   )
 }
 
-function reach(path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path, () => {
-      socket.off('error', reject)
-      resolve(socket)
-    })
-    socket.once('error', reject)
-  })
+async function reach(path: string): Promise<Socket> {
+  const socket = connect(path)
+  await once(socket, 'connect')
+  return socket
 }

@@ -7,6 +7,7 @@ import { printable } from '../../lib/text/printable.ts'
 import { certificatesPem } from '../../link/options/file-values.ts'
 import { baseUrl } from '../../server/config/parse-value.ts'
 import { Failure, misuse } from '../command-failure.ts'
+import type { Terminal } from '../terminal.ts'
 import { openAnswer, requestOf, type WholeAnswer, wholeAnswer } from './request.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
@@ -26,7 +27,7 @@ export type Call = (method: CallMethod, path: string, body?: unknown) => Promise
 /** Opens a stream of the API; it ends when the server ends it. */
 export type Follow = (path: string) => AsyncIterable<ServerEvent>
 
-interface Access {
+export interface Access {
   readonly apiUrl?: string | undefined
   readonly apiKey?: string | undefined
   /** A file of certificates in PEM. */
@@ -34,10 +35,7 @@ interface Access {
 }
 
 /** What flags fall back to or refer to: the environment, and files. */
-interface Surrounding {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly cwd: string
-}
+type Surrounding = Pick<Terminal, 'env' | 'cwd'>
 
 /** Uses the address and key from the flags, or else from the environment. */
 export function apiCaller(flags: Access, around: Surrounding): Call {

@@ -40,11 +40,12 @@ export interface StartedControl extends RunningChild {
 export type StartControl = (settings: Settings, given: ControlGiven) => Promise<StartedControl>
 
 export function runControl(load: () => Promise<StartControl>, parts: ChildParts): void {
-  runSupervised(load, parts, ({ start, settings, log, descriptors, sockets, send }) => {
+  runSupervised<StartControl, StartedControl>(parts, ({ start, settings, log, descriptors, sockets, send }) => {
     const workers = Promise.withResolvers<WorkerAddresses>()
     let figures: SupervisorFigures = { restarts: { control: 0, worker: 0 }, lostLines: 0 }
     let running: StartedControl | undefined
     return {
+      load,
       async run(begin) {
         running = await begin(settings, {
           ...{ log, descriptors, linkPath: start.linkPath, node: start.node },

@@ -20,6 +20,7 @@ import {
   type ControlReady,
   type FromChild,
   type LoadedMessage,
+  type StartMessage,
   SUPERVISION,
   type SupervisorFigures,
   type ToChild,
@@ -28,18 +29,12 @@ import {
 import { ReloadAcks } from './reload-acks.ts'
 import type { BoundSocket } from './socket-handle.ts'
 
-interface GenerationOptions {
+interface GenerationOptions extends Pick<StartMessage, 'folder' | 'ticketSecret' | 'handedPorts'> {
   readonly settings: Settings
   readonly launch: Launch
   readonly newId: (role: ChildRole) => string
   /** The node of all generations. */
   readonly life: NodeLife
-  /** A folder of this server alone. */
-  readonly folder: string
-  /** The secret from which workers derive TLS ticket keys; constant, so that sessions resume at any worker. */
-  readonly ticketSecret: Uint8Array
-  /** Ports of TCP edges that a service manager handed in. */
-  readonly handedPorts: readonly number[]
   readonly sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
   readonly log: Logger
   readonly now: () => number

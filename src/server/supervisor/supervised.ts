@@ -49,6 +49,8 @@ export interface RunningChild {
 
 /** The part of a child's work that depends on its role. */
 interface ChildWork<Start, Started> {
+  /** Loads its code, which takes long; connections wait meanwhile. */
+  load(): Promise<Start>
   /** Resolves when it is ready; `start` is the code that was loaded. */
   run(start: Start): Promise<Started>
   /** What it reports when it is ready. */
@@ -60,9 +62,8 @@ interface ChildWork<Start, Started> {
 /** How long writing the last log lines may take, in milliseconds. */
 const LAST_LINES_MS = 1000
 
-/** Runs until the supervisor ends it. `load` loads the code, which takes long; connections wait meanwhile. */
+/** Runs until the supervisor ends it. */
 export function runSupervised<Start, Started extends RunningChild>(
-  load: () => Promise<Start>,
   parts: ChildParts,
   begin: (beginning: ChildBeginning) => ChildWork<Start, Started>,
 ): void {
@@ -71,19 +72,12 @@ export function runSupervised<Start, Started extends RunningChild>(
   let life: ChildLife<Start, Started> | undefined
   parent.on('message', (message, handle) => {
     if (message.type === 'start') {
-      life = new ChildLife(message, { load, parts, begin, send })
+      life = new ChildLife(message, parts, begin, send)
       // A supervisor that was killed cannot remove its folder.
       parts.onExit(() => parent.isConnected() || rmSync(message.folder, { recursive: true, force: true }))
     } else if (life) life.receive(message, handle)
     else if (message.type === 'drain' || message.type === 'stop') exit(0)
   })
-}
-
-interface ChildLifeOptions<Start, Started> {
-  readonly load: () => Promise<Start>
-  readonly parts: ChildParts
-  readonly begin: (beginning: ChildBeginning) => ChildWork<Start, Started>
-  readonly send: ChildBeginning['send']
 }
 
 class ChildLife<Start, Started extends RunningChild> {
@@ -104,7 +98,12 @@ class ChildLife<Start, Started extends RunningChild> {
   #pausing: Promise<void> | undefined
   #isEnding = false
 
-  constructor(start: StartMessage, { load, parts, begin, send }: ChildLifeOptions<Start, Started>) {
+  constructor(
+    start: StartMessage,
+    parts: ChildParts,
+    begin: (beginning: ChildBeginning) => ChildWork<Start, Started>,
+    send: ChildBeginning['send'],
+  ) {
     this.#parts = parts
     const settings = carriedSettings(start.settings)
     const log = createLog({ level: settings.logLevel, format: settings.logFormat })
@@ -114,7 +113,7 @@ class ChildLife<Start, Started extends RunningChild> {
     this.#beginning = { start, settings, log, descriptors, sockets, send }
     this.#missing = start.sockets.length
     this.#work = begin(this.#beginning)
-    this.#loading = this.#load(load)
+    this.#loading = this.#load()
     // A failure is reported to those that await it.
     this.#loading.catch(() => {})
     if (!start.isWaiting) this.#may.resolve()
@@ -168,9 +167,9 @@ class ChildLife<Start, Started extends RunningChild> {
     }
   }
 
-  async #load(load: () => Promise<Start>): Promise<Start> {
+  async #load(): Promise<Start> {
     const { descriptors, send } = this.#beginning
-    const [start] = await Promise.all([load(), descriptors.start()])
+    const [start] = await Promise.all([this.#work.load(), descriptors.start()])
     send({ type: 'loaded', version: this.#parts.version, supervision: SUPERVISION, answersUse: true })
     return start
   }

@@ -32,7 +32,7 @@ export interface StartedWorker extends RunningChild {
 export type StartWorker = (settings: Settings, given: WorkerGiven) => Promise<StartedWorker>
 
 export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): void {
-  runSupervised(load, parts, ({ start, settings, log, descriptors, sockets }) => {
+  runSupervised<StartWorker, StartedWorker>(parts, ({ start, settings, log, descriptors, sockets }) => {
     const control = Promise.withResolvers<void>()
     const moved = Promise.withResolvers<never>()
     moved.promise.catch(() => {})
@@ -40,6 +40,7 @@ export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): 
     let isBeginning = false
     let running: StartedWorker | undefined
     return {
+      load,
       async run(begin) {
         await control.promise
         isBeginning = true
