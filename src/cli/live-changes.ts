@@ -21,7 +21,7 @@ interface LiveChangesOptions extends Pick<Reloading, 'read' | 'apply' | 'log'> {
   /** The settings that the server started with. */
   readonly settings: Settings
   /** Undefined for a server of one process. */
-  readonly upgrade: Upgrade | undefined
+  readonly upgrade?: Upgrade | undefined
 }
 
 export class LiveChanges {

@@ -85,13 +85,8 @@ export async function serve(
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
   const hangup = eachSignal(signals, 'SIGHUP')
   const order = eachSignal(signals, 'SIGUSR2')
-  const {
-    settings,
-    read: readAgain,
-    handed,
-    server,
-    upgrade,
-  } = workers > 0 ? await parts.supervise(read, { log, terminal }) : await serveAlone(read, log, parts)
+  const serving = workers > 0 ? await parts.supervise(read, { log, terminal }) : await serveAlone(read, log, parts)
+  const { settings, handed, server } = serving
   if (server.firstStart) {
     terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal)))
   }
@@ -102,7 +97,7 @@ export async function serve(
     `Listening: API ${webAddress(api, settings.apiTls ? 'https' : 'http')}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
   if (cluster !== undefined) terminal.out(`Other nodes: ${cluster}, this node is ${settings.nodeName}\n`)
-  const changes = new LiveChanges({ settings, read: readAgain, apply: (next) => server.use(next), upgrade, log })
+  const changes = new LiveChanges({ ...serving, apply: (next) => server.use(next), log })
   const endOrders = await parts.takeOrders({
     dataDir: settings.dataDir,
     upgrade: (onStep) => changes.upgrade(onStep),

@@ -153,18 +153,8 @@ class Supervisor {
   #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): ProcessSet {
     const { log, launch, handed, now = () => performance.now(), answerMs } = this.#options
     const generation = new ProcessSet({
-      ...{
-        settings,
-        launch,
-        life: this.#life,
-        folder: this.folder,
-        sockets: this.#sockets,
-        log,
-        now,
-        isBeside,
-        answerMs,
-      },
-      ticketSecret: this.#ticketSecret,
+      ...{ settings, launch, log, now, isBeside, answerMs },
+      ...{ life: this.#life, folder: this.folder, sockets: this.#sockets, ticketSecret: this.#ticketSecret },
       handedPorts: [...handed.tcp.keys()],
       newId: (role) => `${role === 'control' ? 'c' : 'w'}${++this.#counts[role]}`,
       replaced: (role) => void this.#restarts[role]++,
