@@ -1,6 +1,5 @@
 /** Encrypts a stream of bytes with a passphrase, and decrypts it: for files that leave the machine. */
-import { createCipheriv, createDecipheriv, randomBytes, type ScryptOptions, scrypt } from 'node:crypto'
-import { promisify } from 'node:util'
+import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 
 /** Plaintext bytes in each chunk but the last. Each chunk has its own tag, so only authenticated bytes are passed on. */
 const CHUNK_BYTES = 64 * 1024
@@ -67,13 +66,12 @@ export async function* openStream(
 }
 
 function deriveKey(passphrase: string, salt: Buffer): Promise<Buffer> {
-  // Normalised, because keyboards differ in how they encode an accented letter.
-  return promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)(
-    passphrase.normalize('NFKC'),
-    salt,
-    KEY_BYTES,
-    SCRYPT,
-  )
+  return new Promise((resolve, reject) => {
+    // Normalised, because keyboards differ in how they encode an accented letter.
+    scrypt(passphrase.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
+      error ? reject(error) : resolve(key),
+    )
+  })
 }
 
 function nonce(prefix: Buffer, index: number, isLast: boolean): Buffer {

@@ -93,13 +93,14 @@ export function startServer(settings: Settings, options: ServerOptions): Promise
       },
       planes,
       stop: async () => {
-        // First load balancers notice that it is not ready, then other nodes hear that it leaves, and then all is drained.
+        // First load balancers notice that it is not ready, then other nodes hear that it leaves.
         api.isServing = false
         log.info('server stopping')
         if (stopDelayMs > 0) await pause(stopDelayMs)
         await control
           .leaving()
           .catch((err: unknown) => log.debug({ err }, 'cannot tell other nodes that this node is leaving'))
+        // The API ends first, since it asks all others; then the data planes drain; then the control plane, which they ask.
         await opened.disposeAsync()
         log.info('server stopped')
       },
