@@ -15,6 +15,7 @@ import { applicationUsers } from '../resources/application-users.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
+import type { LoginReader } from '../store/login-reader.ts'
 import type { Seen } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -133,6 +134,11 @@ export class StoredLogins implements LoginRows, Followed {
       await logins.markSeen('login_sessions', seen)
       await logins.markSeen('login_users', latestOfUsers(seen))
     })
+  }
+
+  /** Reads logins for the API. */
+  read<T>(query: (logins: LoginReader) => Promise<T>): Promise<T> {
+    return this.#store.read(({ logins }) => query(logins))
   }
 
   /** Ends one login; resolves with whether there was one. */

@@ -19,7 +19,6 @@ import { EdgeModules } from '../../control-plane/records/edge-modules.ts'
 import { authenticate } from '../../control-plane/records/find-caller.ts'
 import { KeyMaker } from '../../control-plane/records/key-maker.ts'
 import { RateLimit } from '../../control-plane/records/key-rate-limit.ts'
-import { loginsOf } from '../../control-plane/records/listed-logins.ts'
 import { ManagedCaptures } from '../../control-plane/records/managed-captures.ts'
 import { Records } from '../../control-plane/records/records.ts'
 import { Renewals } from '../../control-plane/records/renewals.ts'
@@ -178,12 +177,11 @@ export function openManagementApi(options: ManagementOptions) {
     if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
     const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
-      ...{ ids, records, presence, captures, renewals, exchangeStreams, explanations, metrics, log, caps },
+      ...{ ids, records, presence, logins, captures, renewals, exchangeStreams, explanations, metrics, log, caps },
       ...{ sshHostKey, rateLimit, pageFiles, version },
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
-      logins: loginsOf(store, logins),
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       traffic: (period) => control.traffic(period),
       brokenEdges: () => control.brokenEdges(),
