@@ -3,15 +3,18 @@ import { constants } from 'node:crypto'
 import type { Server } from 'node:http'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from '../../control-plane/api/app.ts'
-import { registerCaps } from '../../control-plane/api/cap-metrics.ts'
-import { registerCertificateFiles, registerCertificates } from '../../control-plane/api/certificate-metrics.ts'
-import { registerCluster } from '../../control-plane/api/cluster-metrics.ts'
 import { encryptConnections } from '../../control-plane/api/encrypt-connections.ts'
 import { ApiMetrics } from '../../control-plane/api/metrics.ts'
 import { OwnCertificate } from '../../control-plane/api/own-certificate.ts'
 import { readPageFiles } from '../../control-plane/api/page-files.ts'
 import { PageSessions } from '../../control-plane/api/page-session.ts'
-import { registerProcess } from '../../control-plane/api/process-metrics.ts'
+import {
+  registerCaps,
+  registerCertificateFiles,
+  registerCertificates,
+  registerCluster,
+  registerProcess,
+} from '../../control-plane/api/server-metrics.ts'
 import { registerTraffic } from '../../control-plane/api/traffic-metrics.ts'
 import type { Directory } from '../../control-plane/directory/directory.ts'
 import { ApiRestriction } from '../../control-plane/records/api-restriction.ts'
@@ -135,10 +138,11 @@ export function openManagementApi(options: ManagementOptions) {
     let planeMetrics = await planes.metrics()
     registerTraffic(registry, () => planeMetrics)
     const { clusterMetrics, certificateMetrics, certificateFileMetrics } = control
-    let certificates = await certificateMetrics?.()
-    if (certificates) registerCertificates(registry, () => certificates)
+    const firstCertificates = await certificateMetrics?.()
+    let certificates = firstCertificates
+    if (firstCertificates) registerCertificates(registry, () => certificates ?? firstCertificates)
     if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
-    if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => planeMetrics })
+    if (clusterMetrics) registerCluster(registry, clusterMetrics, () => planeMetrics)
     // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted()(ip) })
     opened.defer(() => caps.close())
