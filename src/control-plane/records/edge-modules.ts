@@ -4,10 +4,9 @@ import { Refusal } from '../../model/errors.ts'
 import type { Module, ModuleConfig, ShownAt } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Resource } from '../resources/resource.ts'
-import { checkMentions } from './check-references.ts'
+import type { Documents } from './check-documents.ts'
 import type { Principal } from './find-caller.ts'
-import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
-import { checkNesting } from './nesting.ts'
+import { checkTogether, moduleWrite, openModules, replaceModules } from './module-rows.ts'
 import { type ResourceTarget, visible } from './ownership.ts'
 import { rootOf } from './records.ts'
 import { attempt } from './retry-on-conflict.ts'
@@ -25,7 +24,7 @@ export interface ModuleTarget {
 
 interface EdgeModulesOptions extends ShowingModules {
   readonly sealer: Sealer
-  readonly checks: ModuleChecks
+  readonly checks: Pick<Documents, 'readModule'>
 }
 
 export class EdgeModules {
@@ -39,16 +38,10 @@ export class EdgeModules {
   async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
     const checking = { checks: this.#options.checks, principal }
     const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
-    const writes = [write]
     await attempt(() =>
       this.#options.store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
-        checkTogether(this.#options.sealer, resource, before, { writes })
-        const mentions = mentionsOf(resource, writes)
-        await checkMentions(writer, mentions)
-        await checkNesting(writer, resource, before.id, mentions)
-        const isNew = !before.modules.has(module.name)
-        await writeModules(writer, this.#options.sealer, resource, before.id, { writes, isNew })
+        await replaceModules(writer, this.#options.sealer, resource, before, [write])
         writer.changed(...rootOf(resource, before))
       }),
     )

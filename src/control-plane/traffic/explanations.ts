@@ -15,10 +15,9 @@ import { policy } from '../../modules/policy/form.ts'
 import { askedPlace, policyEdge } from '../../modules/policy/policy-dry-run.ts'
 import { formsOf, type ModuleForm, moduleMentions } from '../../modules/spellings.ts'
 import { edgeResources, readEdgeConfigs, readIpRules } from '../mirrors/edge-configs.ts'
-import { asRefusal } from '../records/check-documents.ts'
+import { asRefusal, type Documents } from '../records/check-documents.ts'
 import { checkMentions } from '../records/check-references.ts'
 import type { Principal } from '../records/find-caller.ts'
-import type { ModuleChecks } from '../records/module-rows.ts'
 import { visible } from '../records/ownership.ts'
 import { endpoints } from '../resources/endpoints.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
@@ -28,7 +27,7 @@ import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 
 interface ExplanationsOptions extends Pick<ControlTools, 'store' | 'sealer'> {
-  readonly checks: Pick<ModuleChecks, 'readModule'>
+  readonly checks: Pick<Documents, 'readModule'>
   /** Runs the explanation on another thread; `owner` is charged for the work. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
   readonly region: string
