@@ -4,11 +4,12 @@ import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { ModuleConfig } from '../../modules/module.ts'
 import type { EdgeModules, ModuleTarget } from '../records/edge-modules.ts'
+import type { Principal } from '../records/find-caller.ts'
 import { loginKind } from '../records/listed-logins.ts'
 import type { ManagedCaptures } from '../records/managed-captures.ts'
 import { type Presenting, presentKind } from '../records/online-lists.ts'
+import type { ResourceTarget } from '../records/ownership.ts'
 import type { Records } from '../records/records.ts'
-import type { Renewals } from '../records/renewals.ts'
 import { show } from '../records/show-resource.ts'
 import type { StoredLogins } from '../records/stored-logins.ts'
 import { applicationUsers } from '../resources/application-users.ts'
@@ -25,7 +26,8 @@ export interface Behind extends ExchangeSources {
   readonly modules: EdgeModules
   readonly presence: Presence
   readonly logins: Pick<StoredLogins, 'read' | 'revoke' | 'revokeUser'>
-  readonly renewals: Renewals
+  /** Asks for an early replacement of an issued certificate. */
+  readonly renew: (principal: Principal, target: ResourceTarget) => Promise<void>
   readonly captures: Pick<ManagedCaptures, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
@@ -71,14 +73,10 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
     await records.remove(resource, principal, target)
   },
   async put_module({ modules }, call) {
-    const target = moduleOf(call)
-    const config = await modules.put(target, call.body as ModuleConfig)
-    return target.form.show(config, call.links.to, await modules.shownAt(target))
+    return modules.put(moduleOf(call), call.body as ModuleConfig, call.links.to)
   },
   async get_module({ modules }, call) {
-    const target = moduleOf(call)
-    const config = await modules.get(target)
-    return target.form.show(config, call.links.to, await modules.shownAt(target))
+    return modules.get(moduleOf(call), call.links.to)
   },
   async delete_module({ modules }, call) {
     await modules.remove(moduleOf(call))
@@ -116,9 +114,7 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   },
   ...exchangeOperations,
 
-  async renew({ renewals }, { principal, target }) {
-    await renewals.ask(principal, target)
-  },
+  renew: ({ renew }, { principal, target }) => renew(principal, target),
   async explain_policy({ explanations }, { principal, body }) {
     return explanations.explain(principal, body)
   },

@@ -24,7 +24,7 @@ import { KeyMaker } from '../../control-plane/records/key-maker.ts'
 import { RateLimit } from '../../control-plane/records/key-rate-limit.ts'
 import { ManagedCaptures } from '../../control-plane/records/managed-captures.ts'
 import { Records } from '../../control-plane/records/records.ts'
-import { Renewals } from '../../control-plane/records/renewals.ts'
+import { askRenewal } from '../../control-plane/records/renewals.ts'
 import { type HeavyResult, outcomeOf } from '../../control-plane/records/worker-tasks.ts'
 import { Follower } from '../../control-plane/store/feed-follower.ts'
 import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
@@ -104,7 +104,6 @@ export function openManagementApi(options: ManagementOptions) {
       checks: documents,
       whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
-    const renewals = new Renewals({ store, log, managesCertificates })
     const guard = new ApiRestriction(store, refused)
     const explaining = threads.lane('explain')
     const explanations = new Explanations({
@@ -181,12 +180,13 @@ export function openManagementApi(options: ManagementOptions) {
     if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
     const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
-      ...{ ids, records, presence, logins, captures, renewals, exchangeStreams, explanations, metrics, log, caps },
+      ...{ ids, records, presence, logins, captures, exchangeStreams, explanations, metrics, log, caps },
       ...{ sshHostKey, rateLimit, pageFiles, version },
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
+      renew: (principal, target) => askRenewal({ store, log, managesCertificates }, principal, target),
       traffic: (period) => control.traffic(period),
       brokenEdges: () => control.brokenEdges(),
       groupsOf: (labels) => groups.serving(labels),
