@@ -1,6 +1,5 @@
 /** Explains what an edge, route or policy would do to described traffic. */
 
-import type { LimitPart } from '../../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { BadValue } from '../../lib/shape/check.ts'
@@ -30,13 +29,10 @@ interface ExplanationsOptions extends Pick<ControlTools, 'store' | 'sealer'> {
   readonly checks: Pick<Documents, 'readModule'>
   /** Runs the explanation on another thread; `owner` is charged for the work. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
-  readonly region: string
-  readonly publicHttpsPort: number
-  readonly ngrokErrorHeader: () => boolean
   /** What the rate limits of an edge have counted. */
   readonly counted: (edgeId: string) => Promise<readonly CountedWindow[]>
-  /** This node's share of each rate limit. */
-  readonly limitPart: () => LimitPart
+  /** The facts about this node that an explanation depends on. */
+  readonly around: () => Pick<ExplainWork, 'region' | 'publicHttpsPort' | 'ngrokErrorHeader' | 'limitPart'>
   readonly presence: Pick<Presence, 'endpoint'>
   /** The configuration of an agent's endpoint that is online here. */
   readonly endpoint: (id: string) => EdgeConfig | undefined
@@ -57,7 +53,7 @@ export class Explanations {
 
   /** `body` has passed its form. Rejects with `BadValue` or `Refusal`. */
   async explain(principal: Principal, body: Fields): Promise<Explanation> {
-    const { explain, region, publicHttpsPort, ngrokErrorHeader, counted, limitPart } = this.#options
+    const { explain, around, counted } = this.#options
     const named = Object.keys(subjects).filter((name) => body[name] !== undefined)
     const [field, another] = named
     if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
@@ -69,9 +65,7 @@ export class Explanations {
     if (field in stored) await checkSize(subject.config, field)
     const counters = field in stored ? await counted(subject.config.id) : []
     try {
-      const around = { region, publicHttpsPort, ngrokErrorHeader: ngrokErrorHeader(), limitPart: limitPart() }
-      const work = { ...subject, asked, ...around, counters }
-      return await explain(principal.id, work)
+      return await explain(principal.id, { ...subject, asked, ...around(), counters })
     } catch (error) {
       throw asRefusal(error, field)
     }

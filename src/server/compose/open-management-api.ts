@@ -107,16 +107,19 @@ export function openManagementApi(options: ManagementOptions) {
     const guard = new ApiRestriction(store, refused)
     const explaining = threads.lane('explain')
     const explanations = new Explanations({
-      ...{ store, sealer, region, publicHttpsPort, presence },
+      ...{ store, sealer, presence },
       checks: documents,
       explain: async (owner, work) => {
         // A turn of its own: the edge was just read, and is now copied to the other thread.
         await ownTurn()
         return outcomeOf<Explanation>((await explaining.run(owner, work)) as HeavyResult)
       },
-      ngrokErrorHeader: () => live.now.ngrokErrorHeader,
+      around: () => ({
+        ...{ region, publicHttpsPort },
+        ngrokErrorHeader: live.now.ngrokErrorHeader,
+        limitPart: live.now.sharedLimits ? control.limitPart() : undivided,
+      }),
       counted: (edgeId) => planes.counted(edgeId),
-      limitPart: () => (live.now.sharedLimits ? control.limitPart() : undivided),
       endpoint: (id) => directory.endpointConfig(id),
     })
 
