@@ -72,7 +72,7 @@ export class StoredLogins implements LoginRows, Followed {
     const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
     const newUser = userRow(this.#options.ids.next(applicationUsers.prefix), login, origin)
     const id = this.#options.ids.next(applicationSessions.prefix)
-    const gone = await this.#options.store.write(async (writer) => {
+    return this.#end(async (writer) => {
       await holdKey(writer, this.#options.sealer)
       const userId = await writer.logins.putUser(newUser)
       const moved = browserBefore === browser ? [] : await writer.logins.moveBrowser(browserBefore, browser)
@@ -80,11 +80,8 @@ export class StoredLogins implements LoginRows, Followed {
         sessionRow({ id, userId }, { place, login, origin }, this.#options.sealer),
       )
       const beyond = await writer.logins.removeBeyond(userId, this.#options.maxOfUser, REMOVED_AT_ONCE)
-      const touched = [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
-      return announceChanges(writer, touched)
+      return [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
     })
-    await this.#tellOf(gone)
-    return gone
   }
 
   async renewLogin({ place, login }: Given<'renewLogin'>): Promise<string | undefined> {
@@ -96,28 +93,22 @@ export class StoredLogins implements LoginRows, Followed {
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#options.sealer) })
       // Others hold the old values, and a provider may accept a token only once.
-      if (isThere) announceChanges(writer, [row.id])
+      if (isThere) writer.changed(applicationSessions.kind, row.id)
       return row.id
     })
-    if (id !== undefined) await this.#tellOf([id])
+    if (id !== undefined) await this.#tell({ isAll: false, ids: [id], userIds: [] })
     return id
   }
 
   async endBrowser(browser: string): Promise<void> {
-    await this.#tellOf(
-      await this.#options.store.write(async (writer) =>
-        announceChanges(writer, await writer.logins.removeBrowser(browser)),
-      ),
-    )
+    await this.#end(({ logins }) => logins.removeBrowser(browser))
   }
 
   async endLoginsOf({ owner, routeId, asked }: Given<'endLoginsOf'>): Promise<readonly string[] | undefined> {
-    const gone = await this.#options.store.write(async (writer) => {
-      if (!(await writer.logins.useAnswer(answerRow(asked)))) return undefined
-      return announceChanges(writer, await writer.logins.removeOfUser(userKey(owner), routeId))
+    return this.#end(async ({ logins }) => {
+      if (!(await logins.useAnswer(answerRow(asked)))) return undefined
+      return logins.removeOfUser(userKey(owner), routeId)
     })
-    if (gone) await this.#tellOf(gone)
-    return gone
   }
 
   async useAnswer(answer: UsedAnswer): Promise<boolean> {
@@ -140,10 +131,10 @@ export class StoredLogins implements LoginRows, Followed {
   async revoke(id: string): Promise<boolean> {
     const wasThere = await this.#options.store.write(async (writer) => {
       const isGone = await writer.logins.removeSession(id)
-      if (isGone) announceChanges(writer, [id])
+      if (isGone) writer.changed(applicationSessions.kind, id)
       return isGone
     })
-    await this.#tellOf([id])
+    await this.#tell({ isAll: false, ids: [id], userIds: [] })
     return wasThere
   }
 
@@ -170,20 +161,24 @@ export class StoredLogins implements LoginRows, Followed {
     if (ids.length + userIds.length > 0) void this.#tell({ isAll: false, ids, userIds })
   }
 
-  /** A login that ended at one data plane must not be accepted at another, so callers wait until all have heard. */
-  async #tellOf(ids: readonly string[]): Promise<void> {
-    if (ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
+  /**
+   * Announces the logins that `write` ends or changes. One that ended at one data plane must not be accepted at another, so
+   * callers wait until all have heard.
+   */
+  async #end<Ids extends readonly string[] | undefined>(write: (writer: Writer) => Promise<Ids>): Promise<Ids> {
+    const ids = await this.#options.store.write(async (writer) => {
+      const written = await write(writer)
+      for (const id of written ?? []) writer.changed(applicationSessions.kind, id)
+      return written
+    })
+    if (ids && ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
+    return ids
   }
 
   /** Never rejects: a listener that fails is a plane that is gone, which is told that anything may have ended when it is back. */
   async #tell(endings: LoginEndings): Promise<void> {
     await Promise.allSettled([...this.#listeners].map(async (heard) => heard(endings)))
   }
-}
-
-function announceChanges(writer: Writer, ids: readonly string[]): readonly string[] {
-  for (const id of ids) writer.changed(applicationSessions.kind, id)
-  return ids
 }
 
 function latestOfUsers(seen: readonly SeenLogin[]): Seen[] {
