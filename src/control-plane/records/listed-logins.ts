@@ -1,5 +1,6 @@
 /** Reads and shows the users and sessions of logins for the API. */
 import { timestamp } from '../../lib/clock.ts'
+import { shape } from '../../lib/shape/schema.ts'
 import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
@@ -25,18 +26,15 @@ export function loginKind(resource: Resource): typeof users {
 }
 
 function showUser(user: StoredLoginUser, { links }: Presenting): Shown {
-  return {
-    id: user.id,
+  const shown = {
+    ...user,
     uri: links.one(applicationUsers, user.id, null),
     identity_provider: { name: user.provider, url: user.provider_url },
-    provider_user_id: user.provider_user_id,
-    username: user.username,
-    email: user.email,
-    name: user.name,
     created_at: timestamp(user.created_at),
     last_active: timestamp(user.last_seen_at),
     last_login: timestamp(user.last_login_at),
   }
+  return shape(applicationUsers.view, shown) as Shown
 }
 
 function showSession(session: StoredLoginSession, { links }: Presenting): Shown {

@@ -1,4 +1,5 @@
 /** Reads and shows nodes, sessions, tunnels and endpoints for the API. */
+import { shape } from '../../lib/shape/schema.ts'
 import { Refusal } from '../../model/errors.ts'
 import type {
   Presence,
@@ -81,32 +82,19 @@ export function presentKind(resource: Resource): ReadKind<Presence> {
 }
 
 function showNode(node: PresentNode, { links }: Presenting): Shown {
-  return {
-    id: node.id,
-    uri: links.one(nodes, node.id, null),
-    name: node.name,
-    address: node.address,
-    region: node.region,
-    version: node.version,
-    sessions: node.sessions,
-    since: node.since,
-    lease: node.lease,
-  }
+  return shape(nodes.view, { ...node, uri: links.one(nodes, node.id, null) }) as Shown
 }
 
 function showSession(session: PresentSession, { links }: Presenting): Shown {
-  return {
-    id: session.id,
+  const shown = {
+    ...session,
     uri: links.one(tunnelSessions, session.id, null),
     agent_version: session.agentVersion,
     credential: links.to(session.credentialId),
-    ip: session.ip,
-    metadata: session.metadata,
-    os: session.os,
-    region: session.region,
     started_at: session.startedAt,
     transport: session.transport === 'ssh' ? 'ssh' : 'service/v2',
   }
+  return shape(tunnelSessions.view, shown) as Shown
 }
 
 /** D19: what does not apply is absent. */

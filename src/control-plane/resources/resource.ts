@@ -123,7 +123,7 @@ interface RouteVerb {
   readonly prints?: 'json' | { readonly field: string }
 }
 
-export interface Resource {
+export interface Resource extends AboutFields<Fields> {
   /** Stored with each row and used as the schema's name in the API document: `api_key`. */
   readonly kind: string
   /** The name in sentences: `API key`. */
@@ -170,28 +170,34 @@ export interface Resource {
   readonly columns?: readonly string[]
   /** Query parameters that filter a list, besides those for paging; all are optional. */
   readonly filters?: TProperties
-  readonly read: (fields: Fields, link: Link, fact?: string) => Fields
-  /** The key of a fact that is stored beside the resource and shown with it. */
-  readonly fact?: (fields: Fields) => string
-  readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
-  /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
-  readonly mentions: (fields: Fields) => readonly Mention[]
-  /** Runs at creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
-  readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
   /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>
   /** Fields that are encrypted in the store. */
   readonly secrets: readonly string[]
   /** Fields that `DELETE <path>/{id}/<name>` clears. */
   readonly clears: readonly { readonly name: string; readonly field: string }[]
+}
+
+/** What a resource says about its fields as they are stored. */
+interface AboutFields<Kept> {
+  /** Returns the fields that are shown in another form than they are kept; the others are shown as kept. */
+  readonly read: (fields: Kept, link: Link, fact?: string) => Fields
+  /** The key of a fact that is stored beside the resource and shown with it. */
+  readonly fact?: (fields: Kept) => string
+  readonly claims: (fields: Kept, parentId: string | null) => readonly Claim[]
+  /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
+  readonly mentions: (fields: Kept) => readonly Mention[]
+  /** Runs at creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
+  readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
   /** Fields that list what is online now; the ids are shown as references. */
-  readonly live?: (fields: Fields, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
+  readonly live?: (fields: Kept, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
 }
 
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
 interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'about' | 'prefix' | 'access'>,
     Partial<Pick<Resource, 'noun' | 'path' | 'listKey' | 'otherName' | 'parent' | 'embeds' | 'place' | 'modules'>>,
+    Partial<AboutFields<Kept>>,
     Partial<Pick<Resource, 'mints' | 'columns' | 'actions' | 'verbs' | 'handlers' | 'routes' | 'clears' | 'price'>> {
   /**
    * Fields of the create body. Fields that are required or have a default are always shown; other fields are null when
@@ -207,15 +213,8 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   /** Checks what a schema cannot express, on every write; returns what is stored. Throws `BadValue` or `Refusal`. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
   readonly renews?: readonly (keyof Form & string)[]
-  /** Returns the fields that are shown in another form than they are kept; the others are shown as kept. */
-  readonly read?: (fields: Kept, link: Link, fact?: string) => Fields
-  readonly fact?: (fields: Kept) => string
-  readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
-  readonly mentions?: (fields: Kept) => readonly Mention[]
-  readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
   readonly make?: (fields: Static<TObject<Form>>, making: Making) => Promise<Kept>
   readonly secrets?: readonly (keyof Kept & string)[]
-  readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
 
 /** Carries a type alone. */
