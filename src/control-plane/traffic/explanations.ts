@@ -73,41 +73,32 @@ export class Explanations {
 
   #subject(principal: Principal, body: Fields, field: string, asked: Described): Promise<Subject> {
     if (field === 'edge_id') return this.#edgeOrEndpoint(principal, String(body.edge_id))
-    if (field === 'route_id') return this.#route(principal, String(body.route_id))
+    if (field === 'route_id') return this.#stored(principal, field, String(body.route_id))
     return this.#document(principal, field, body[field] as ModuleConfig, asked) // it has passed the form of that name
   }
 
   /** An agent's endpoint is an edge too; an endpoint of a stored edge stands for that edge. */
   async #edgeOrEndpoint(principal: Principal, id: string): Promise<Subject> {
-    if (!id.startsWith(endpoints.prefix)) return this.#edge(principal, id)
+    if (!id.startsWith(endpoints.prefix)) return this.#stored(principal, 'edge_id', id)
     const config = this.#options.endpoint(id)
     if (config) return { config }
     const { edgeId } = (await this.#options.presence.endpoint(id)) ?? {}
-    if (edgeId !== undefined) return this.#edge(principal, edgeId)
+    if (edgeId !== undefined) return this.#stored(principal, 'edge_id', edgeId)
     const msg = `\`edge_id\`: there is no endpoint with the id \`${id}\` online`
     throw new Refusal('UNKNOWN_REFERENCE', msg, { field: 'edge_id' })
   }
 
-  async #edge(principal: Principal, id: string): Promise<Subject> {
+  /** The edge that `field` names, or the edge of the route that it names. */
+  async #stored(principal: Principal, field: keyof typeof stored, id: string): Promise<Subject> {
     const { store, sealer } = this.#options
     const config = await store.read(async (reader) => {
-      const kinds = [...edgeResources.keys()]
-      await checkMentions(reader, [{ field: 'edge_id', id, kinds }])
+      await checkMentions(reader, [{ field, id, kinds: stored[field] }])
       const [found] = await reader.resources([id])
-      return configOf(reader, sealer, visibleTo(principal, found))
+      const named = visibleTo(principal, found)
+      const [edge] = named.parentId === null ? [named] : await reader.resources([named.parentId])
+      return configOf(reader, sealer, visibleTo(principal, edge))
     })
-    return { config }
-  }
-
-  async #route(principal: Principal, id: string): Promise<Subject> {
-    const { store, sealer } = this.#options
-    const config = await store.read(async (reader) => {
-      await checkMentions(reader, [{ field: 'route_id', id, kinds: [httpsEdgeRoutes.kind] }])
-      const [route] = await reader.resources([id])
-      const [found] = await reader.resources([visibleTo(principal, route).parentId ?? ''])
-      return configOf(reader, sealer, visibleTo(principal, found))
-    })
-    return { config, routeId: id }
+    return { config, routeId: field === 'route_id' ? id : undefined }
   }
 
   /** A policy given in the request, checked as it would be before it is stored. */
@@ -148,7 +139,8 @@ async function checkSize({ modules, routes }: EdgeConfig, field: string): Promis
   }
 }
 
-const stored = { edge_id: true, route_id: true }
+/** The fields that name what is stored, and its kinds. */
+const stored = { edge_id: [...edgeResources.keys()], route_id: [httpsEdgeRoutes.kind] }
 const subjects = { ...stored, policy: true, traffic_policy: true }
 
 const ONE_OF = 'give one of `edge_id`, `route_id`, `policy` and `traffic_policy`'
