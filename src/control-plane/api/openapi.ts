@@ -7,7 +7,7 @@ import { documented } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answerSchema, bodySchema, type PublishedSchema } from './openapi-schemas.ts'
-import type { ApiRoute } from './routes.ts'
+import { type ApiRoute, sentence } from './routes.ts'
 
 type OpenApiDocument = Readonly<Record<string, unknown>>
 
@@ -157,8 +157,7 @@ function filterParameters({ filters = {} }: ApiRoute) {
 
 /** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */
 function title(noun: string): string {
-  const all = plural(noun)
-  return all.charAt(0).toUpperCase() + all.slice(1)
+  return sentence(plural(noun))
 }
 
 function tag({ noun, about }: Pick<Resource, 'noun' | 'about'>) {

@@ -8,7 +8,7 @@ export type StoredAnswer = Readonly<Selectable<Tables['used_answers']>>
 export type StoredLoginSession = Readonly<Selectable<Tables['login_sessions']>>
 
 /** Which page to read, newest first. */
-export interface LoginPageOf {
+interface LoginPageOf {
   /** Only ids that sort before this one; it need not exist. */
   readonly beforeId?: string | undefined
   readonly limit: number

@@ -1,10 +1,13 @@
 /** Opens the metrics, and the limits of the listener of the management API, which they show too. */
 import { Registry } from '@prometheus-io/client'
-import { registerCaps } from '../../control-plane/api/cap-metrics.ts'
-import { registerCertificateFiles, registerCertificates } from '../../control-plane/api/certificate-metrics.ts'
-import { registerCluster } from '../../control-plane/api/cluster-metrics.ts'
 import { ApiMetrics } from '../../control-plane/api/metrics.ts'
-import { registerProcess } from '../../control-plane/api/process-metrics.ts'
+import {
+  registerCaps,
+  registerCertificateFiles,
+  registerCertificates,
+  registerCluster,
+  registerProcess,
+} from '../../control-plane/api/server-metrics.ts'
 import { registerTraffic } from '../../control-plane/api/traffic-metrics.ts'
 import { lostLines } from '../../lib/log/create-log.ts'
 import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
@@ -33,10 +36,11 @@ export async function openMetrics({ control, supervisor, descriptors, log }: Ope
   const metrics = new ApiMetrics(registry)
   let planeMetrics = await planes.metrics()
   registerTraffic(registry, () => planeMetrics)
-  let certificates = await certificateMetrics?.()
-  if (certificates) registerCertificates(registry, () => certificates)
+  const firstCertificates = await certificateMetrics?.()
+  let certificates = firstCertificates
+  if (firstCertificates) registerCertificates(registry, () => certificates ?? firstCertificates)
   if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
-  if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => planeMetrics })
+  if (clusterMetrics) registerCluster(registry, clusterMetrics, () => planeMetrics)
   registerCaps(
     registry,
     () => [...planeMetrics.doors, caps],

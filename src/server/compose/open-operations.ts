@@ -1,10 +1,9 @@
 /** Opens what callers of the API can do: change and read what is stored, capture its traffic, and explain it. */
 import { EdgeModules } from '../../control-plane/records/edge-modules.ts'
 import { KeyMaker } from '../../control-plane/records/key-maker.ts'
-import { loginsOf } from '../../control-plane/records/listed-logins.ts'
 import { ManagedCaptures } from '../../control-plane/records/managed-captures.ts'
 import { Records } from '../../control-plane/records/records.ts'
-import { Renewals } from '../../control-plane/records/renewals.ts'
+import { askRenewal } from '../../control-plane/records/renewals.ts'
 import { type HeavyResult, outcomeOf } from '../../control-plane/records/worker-tasks.ts'
 import { Follower } from '../../control-plane/store/feed-follower.ts'
 import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
@@ -38,8 +37,8 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
   return {
     records,
     modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
-    renewals: new Renewals({ store, log, managesCertificates }),
-    logins: loginsOf(store, control.logins),
+    renew: askRenewal.bind(null, { store, log, managesCertificates }),
+    logins: control.logins,
   }
 }
 
@@ -68,16 +67,19 @@ export function openTraffic({ settings, live, control, log, publicHttpsPort }: O
   const { directory } = planes
   const explaining = threads.lane('explain')
   const explanations = new Explanations({
-    ...{ store, sealer, region: settings.region, publicHttpsPort, presence },
+    ...{ store, sealer, presence },
     checks: documents,
     explain: async (owner, work) => {
       // A turn of its own: the edge was just read, and is now copied to the other thread.
       await ownTurn()
       return outcomeOf<Explanation>((await explaining.run(owner, work)) as HeavyResult)
     },
-    ngrokErrorHeader: () => live.now.ngrokErrorHeader,
+    around: () => ({
+      ...{ region: settings.region, publicHttpsPort },
+      ngrokErrorHeader: live.now.ngrokErrorHeader,
+      limitPart: live.now.sharedLimits ? control.limitPart() : undivided,
+    }),
     counted: (edgeId) => planes.counted(edgeId),
-    limitPart: () => (live.now.sharedLimits ? control.limitPart() : undivided),
     endpoint: (id) => directory.endpointConfig(id),
   })
   return {
