@@ -11,19 +11,19 @@ import { oidcProvider } from '../../src/modules/oidc/oidc-provider.ts'
 import { putModule, type Side } from '../edge/scene.ts'
 import type { SeededEdge } from '../edge/seed.ts'
 
-const client = { issuer: 'https://id.bench.test', clientId: 'bench', clientSecret: 'bench-secret', scopes: [] }
+const client = { issuer: 'https://id.bench.test', client_id: 'bench', client_secret: 'bench-secret', scopes: [] }
 
 /** Requires a login at the edge and logs a user in; resolves with the `Cookie` header. */
 export async function logIn({ api, store: { dataDir } }: Side, edge: SeededEdge): Promise<string> {
-  const { issuer, clientId, clientSecret } = client
-  await putModule(api, edge, 'oidc', { issuer, client_id: clientId, client_secret: clientSecret })
+  const { issuer, client_id, client_secret } = client
+  await putModule(api, edge, 'oidc', { issuer, client_id, client_secret })
   const log = createLog({ level: 'silent' })
   const store = await openStore(`sqlite:${join(dataDir, 'postern.db')}`)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
   const logins = new StoredLogins({ store, sealer, ids: new IdSource({ now: Date.now }) })
   try {
     const fetch = () => Promise.reject(new Error('no provider is asked here'))
-    const { identity } = oidcProvider({ ...client, params: {}, checkEveryMs: 0 }, { fetch, now: Date.now, log })
+    const { identity } = oidcProvider(client, { fetch, now: Date.now, log })
     const secret = randomBytes(32).toString('base64url')
     const now = Date.now()
     await logins.beginLogin({

@@ -6,7 +6,6 @@ import type { Introduction } from './auth-request.ts'
 import type { SessionAgent } from './connector.ts'
 import type { AgentEvent, Connected } from './events.ts'
 import { forwardConnection, type Visitor } from './forward.ts'
-import { bothWatchers } from './inspect/both-watchers.ts'
 import type { ExchangeWatcher } from './inspect/connection-watch.ts'
 import { figuresWatch } from './inspect/figures-watch.ts'
 import { PersistentSession, type PersistentSessionOptions } from './persistent-session.ts'
@@ -26,7 +25,7 @@ export interface AgentOptions extends Introduction {
   readonly authtoken: Secret
   readonly version: string
   /** The most connections, each to another data plane of the server; `auto` by default. */
-  readonly connections?: Connections
+  readonly connections?: Connections | undefined
   readonly commands?: Commands
   readonly onEvent?: (event: AgentEvent) => void
   /** Whether to count requests, for a live view. */
@@ -196,7 +195,6 @@ export class Agent {
       wants: ({ isPooled, wasOnline }) => isPooled && wasOnline,
       bindOf: ({ second }) => second,
       mayStandBy: () => false,
-      onStandby() {},
       avoided: () => this.#first.current?.server,
       notAt: () => this.#first.current?.welcome.nodeId ?? '',
       isWanted: () => this.#isSecondWanted(),
@@ -212,11 +210,8 @@ export class Agent {
         this.#isSecondReportedOnline = false
         if (!this.#first.current) this.#offline(fault, retryMs)
       },
-      onBound() {},
-      // The tunnel is served by the first session, which reports its state.
-      onRefused() {},
+      // The tunnel is served by the first session, which reports its state: no `onBound` and no `onRefused`.
       onStopped: (tunnel) => this.#second.binds.stopped(tunnel),
-      onNodes() {},
     }
   }
 
@@ -307,17 +302,13 @@ export class Agent {
   }
 
   #watcherOf(tunnel: AgentTunnel, visitor: Visitor): ExchangeWatcher | undefined {
-    const { isWatched, inspector } = this.#options
-    const counting =
-      isWatched &&
-      figuresWatch({
-        figures: this.figures,
-        tunnel: tunnel.plan.name,
-        now,
-        clock: () => this.#timers.now(),
-        onChange: () => this.#emit({ type: 'request' }),
-      })
-    return bothWatchers(inspector?.watch(tunnel, visitor), counting || undefined)
+    const inspector = this.#options.inspector?.watch(tunnel, visitor)
+    if (!this.#options.isWatched) return inspector
+    return figuresWatch({
+      ...{ figures: this.figures, tunnel: tunnel.plan.name, now, inspector },
+      clock: () => this.#timers.now(),
+      onChange: () => this.#emit({ type: 'request' }),
+    })
   }
 
   /** An error thrown by a listener must not end the session. */

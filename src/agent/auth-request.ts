@@ -8,8 +8,8 @@ import type { Commands } from './agent-commands.ts'
 export interface Introduction extends Pick<AuthRequest, 'authtoken' | 'version'> {
   readonly clientType?: string
   readonly metadata?: string
-  readonly heartbeatIntervalMs?: number
-  readonly heartbeatToleranceMs?: number
+  readonly heartbeatIntervalMs?: number | undefined
+  readonly heartbeatToleranceMs?: number | undefined
 }
 
 interface Resumption extends Pick<AuthRequest, 'clientId' | 'cookie' | 'isMoving' | 'notAt'> {

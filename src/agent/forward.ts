@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
-import { relay } from '../lib/bytes/relay.ts'
+import { type RelayResult, relay } from '../lib/bytes/relay.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { ProxyHeader } from '../link/wire/proxy-header.ts'
 import type { WireStream } from '../link/wire/wire-stream.ts'
@@ -67,15 +67,7 @@ export function forwardConnection(
   const isWatched = isHttp && 'dial' in target && target.isInspected && !target.isHttp2
   const watch = watcher && isWatched ? new ConnectionWatch(watcher) : undefined
   figures.opened()
-  const ended = ({
-    there = 0,
-    back = 0,
-    error,
-  }: {
-    there?: number
-    back?: number
-    error?: Error | undefined
-  }): void => {
+  const ended = ({ there = 0, back = 0, error }: Partial<RelayResult>): void => {
     const durationMs = now() - startedAt
     figures.closed()
     if (!watch) figures.took(durationMs)

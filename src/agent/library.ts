@@ -197,31 +197,13 @@ function parseOption<T>(name: string, parse: () => T): T {
   }
 }
 
+/** The event as callers of the library get it; the others are for displays. */
 function connectionEvent(event: AgentEvent): ConnectionEvent | undefined {
-  switch (event.type) {
-    case 'online':
-      return { type: 'online', session: event.session, region: event.region }
-    case 'offline':
-      return { type: 'offline', reason: event.fault.message, retryMs: event.retryMs }
-    case 'tunnel-refused':
-      return { type: 'refused', url: event.tunnel.url, reason: event.fault.message }
-    case 'tunnel-stopped':
-      return { type: 'stopped', url: event.tunnel.url, reason: event.message }
-    case 'moved':
-    case 'second-online':
-    case 'second-offline':
-    case 'standby':
-    case 'tunnel-online':
-    case 'connection-opened':
-    case 'connection-closed':
-    case 'service-down':
-    case 'service-up':
-    case 'command':
-    case 'request':
-      return undefined
-    default:
-      return event satisfies never
-  }
+  if (event.type === 'online') return { type: 'online', session: event.session, region: event.region }
+  if (event.type === 'offline') return { type: 'offline', reason: event.fault.message, retryMs: event.retryMs }
+  if (event.type === 'tunnel-refused') return { type: 'refused', url: event.tunnel.url, reason: event.fault.message }
+  if (event.type === 'tunnel-stopped') return { type: 'stopped', url: event.tunnel.url, reason: event.message }
+  return undefined
 }
 
 /** Paths are relative to the working directory. */

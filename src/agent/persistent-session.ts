@@ -40,7 +40,7 @@ export interface PersistentSessionOptions
   readonly connections: () => Connections
   /** Whether the session may have a standby at another node. */
   readonly mayStandBy: (session: Session) => boolean
-  readonly onStandby: (session: Session) => void
+  readonly onStandby?: (session: Session) => void
   /** Where the agent has another session, which should not be at the same node as this one. */
   readonly avoided: () => ServerAddress | undefined
   /** The node where the session must not be; `''` for none. */
@@ -56,7 +56,7 @@ export interface PersistentSessionOptions
   readonly onVisitor: (tunnel: AgentTunnel, visitor: SessionVisitor) => void
   readonly onStopped: (tunnel: AgentTunnel, message: string) => void
   /** The server sent the addresses of its other nodes. */
-  readonly onNodes: (addresses: readonly string[]) => void
+  readonly onNodes?: (addresses: readonly string[]) => void
 }
 
 /** Decides about the first attempts to connect. */
@@ -105,7 +105,7 @@ export class PersistentSession {
       hasFormer: () => this.#former.all.length > 0,
       onBound: (tunnel, isNew, at) => {
         if (at === this.#session && !this.#legs.isActive) this.#legs.follow(at)
-        onBound(tunnel, isNew, at)
+        onBound?.(tunnel, isNew, at)
       },
     })
   }
@@ -325,7 +325,7 @@ export class PersistentSession {
 
   #learnNodes(addresses: readonly string[]): void {
     this.nodes.announced(addresses)
-    this.#options.onNodes(addresses)
+    this.#options.onNodes?.(addresses)
     this.#standby.hasNews()
   }
 
@@ -385,7 +385,7 @@ export class PersistentSession {
     const { timers, random, mayStandBy, avoided, onStandby } = this.#options
     return new Standby({
       ...{ timers, random },
-      onReady: onStandby,
+      onReady: (session) => onStandby?.(session),
       isWanted: () => this.#session !== undefined && mayStandBy(this.#session),
       sessionId: () => this.#clientId,
       notAt: () => this.#session?.welcome.nodeId ?? '',

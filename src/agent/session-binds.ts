@@ -26,9 +26,9 @@ export interface SessionBindsOptions {
   /** Whether a former connection may still serve visitors. */
   readonly hasFormer: () => boolean
   /** Called for every bind that succeeds; the tunnel may have a new address. */
-  readonly onBound: (tunnel: AgentTunnel, isNew: boolean, at: Session) => void
+  readonly onBound?: ((tunnel: AgentTunnel, isNew: boolean, at: Session) => void) | undefined
   /** The server refused; the bind is retried, unless this call ends the tunnel. */
-  readonly onRefused: (tunnel: AgentTunnel, fault: AgentFault) => void
+  readonly onRefused?: ((tunnel: AgentTunnel, fault: AgentFault) => void) | undefined
 }
 
 export class SessionBinds {
@@ -133,7 +133,7 @@ export class SessionBinds {
       for (const id of bind.ids) this.#byId.delete(id)
       const isNew = tunnel.online(bind, answer)
       for (const id of bind.ids) this.#byId.set(id, tunnel)
-      this.#options.onBound(tunnel, isNew, session)
+      this.#options.onBound?.(tunnel, isNew, session)
     } catch (error) {
       this.#notBound(session, tunnel, asFault(error))
     }
@@ -154,7 +154,7 @@ export class SessionBinds {
     // The next session will request it again.
     if (session !== this.#options.session() || !this.#isWanted(tunnel)) return
     this.#options.bindOf(tunnel).offline()
-    if (fault.code === 'refused' || fault.code === 'closed') this.#options.onRefused(tunnel, fault)
+    if (fault.code === 'refused' || fault.code === 'closed') this.#options.onRefused?.(tunnel, fault)
     if (this.#isWanted(tunnel)) this.#later(tunnel)
   }
 

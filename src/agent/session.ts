@@ -211,34 +211,27 @@ export class Session {
   /** Another connection has taken over: closes this one after its last visitor. */
   async leave(): Promise<void> {
     // Streams that the server opened before the takeover may be on their way; they arrive before the answer to this ping.
-    await this.#pinged()
+    await new Promise<void>((resolve) => this.#ping(resolve))
     while (!this.#isEnded && this.#isServing) await pause(IDLE_LOOK_MS)
     await this.close()
   }
 
   /** Sends a ping outside the regular heartbeat; the session ends if no answer comes in time. */
   probe(timeoutMs: number): void {
-    const stream = this.#mux.open(typeHead(streamTypes.heartbeat))
-    if (stream instanceof WireError) return
     const dead = new WireError('dead_peer', 'peer', `no answer to a ping within ${timeoutMs} ms`)
     const timer = setTimeout(() => this.lose(dead), timeoutMs)
-    stream.attach({
-      data: () => stream.close(),
-      end() {},
-      drain() {},
-      closed: () => clearTimeout(timer),
-    })
-    stream.write(randomBytes(4))
+    this.#ping(() => clearTimeout(timer))
   }
 
-  /** Resolves when the server has answered a ping, or when the session is over. */
-  #pinged(): Promise<void> {
+  /** Calls `done` when the server has answered a ping, or when the session is over. */
+  #ping(done: () => void): void {
     const stream = this.#mux.open(typeHead(streamTypes.heartbeat))
-    if (stream instanceof WireError) return Promise.resolve()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    stream.attach({ data: () => stream.close(), end() {}, drain() {}, closed: () => resolve() })
+    if (stream instanceof WireError) {
+      done()
+      return
+    }
+    stream.attach({ data: () => stream.close(), end() {}, drain() {}, closed: () => done() })
     stream.write(randomBytes(4))
-    return promise
   }
 
   /** Gives up a dead connection. */
@@ -289,15 +282,15 @@ export class Session {
       answerPings(stream)
     }
     // These may come together with the answer to the authentication.
-    else if (type === streamTypes.move) this.#acceptMove(stream)
-    else if (type === streamTypes.nodes) this.#acceptNodes(stream)
+    else if (type === streamTypes.move) this.#receive(stream, parseNodes, (nodes) => this.#askedToMove(nodes))
+    else if (type === streamTypes.nodes) this.#receive(stream, parseNodes, this.#parts.onNodes)
     // Before authentication a server may only ping; over a leg, visitors may come with the answer.
     else if (!this.#answer && !(type === streamTypes.proxy && this.#parts.auth.leg > 0)) stream.reset('stream_refused')
     else if (type === streamTypes.proxy) this.#acceptVisitor(stream)
     else if (type === streamTypes.restart) this.#acceptCommand(stream, 'restart')
     else if (type === streamTypes.stop) this.#acceptCommand(stream, 'stop')
     else if (type === streamTypes.update) this.#acceptCommand(stream, 'update')
-    else if (type === streamTypes.stopTunnel) this.#acceptStopTunnel(stream)
+    else if (type === streamTypes.stopTunnel) this.#receive(stream, parseStopTunnel, this.#parts.onStopTunnel)
     else stream.reset('stream_refused')
   }
 
@@ -326,34 +319,22 @@ export class Session {
     })
   }
 
-  #acceptStopTunnel(stream: WireStream): void {
+  /** Takes a message that needs no answer; one that cannot be parsed is ignored. */
+  #receive<T>(stream: WireStream, parse: (message: Message) => T | WireError, take: (said: T) => void): void {
     readMessage(stream, (message) => {
       stream.close()
-      const stop = message instanceof WireError ? message : parseStopTunnel(message)
-      if (!(stop instanceof WireError)) this.#parts.onStopTunnel(stop)
+      const said = message instanceof WireError ? message : parse(message)
+      if (!(said instanceof WireError)) take(said)
     })
   }
 
-  #acceptMove(stream: WireStream): void {
-    readMessage(stream, (message) => {
-      stream.close()
-      const nodes = message instanceof WireError ? message : parseNodes(message)
-      if (nodes instanceof WireError) return
-      this.#isAskedToMove = true
-      if (nodes.length > 0) {
-        this.#isNodeLeaving = true
-        this.#parts.onNodes(nodes)
-      }
-      this.#parts.onMove()
-    })
-  }
-
-  #acceptNodes(stream: WireStream): void {
-    readMessage(stream, (message) => {
-      stream.close()
-      const nodes = message instanceof WireError ? message : parseNodes(message)
-      if (!(nodes instanceof WireError)) this.#parts.onNodes(nodes)
-    })
+  #askedToMove(nodes: readonly string[]): void {
+    this.#isAskedToMove = true
+    if (nodes.length > 0) {
+      this.#isNodeLeaving = true
+      this.#parts.onNodes(nodes)
+    }
+    this.#parts.onMove()
   }
 
   #over(fault: AgentFault): void {

@@ -1,5 +1,6 @@
 /** The address of the service behind a tunnel, as people write it. */
 import { isIPv6 } from 'node:net'
+import { formatServer } from './server-address.ts'
 
 export interface Upstream {
   /** As it is shown and sent to the server: `http://localhost:3000`, `localhost:22`, `unix:/run/app.sock`. */
@@ -32,7 +33,7 @@ export function parseUpstream(text: string, { scheme = '' }: { scheme?: 'http' |
     throw new Error('must not have a path: the service gets the path that the visitor asked for')
   const { host, port } = hostPort(address, known.port)
   const shown = named ?? scheme
-  return { url: `${shown && `${shown}://`}${hostAndPort(host, port)}`, at: { host, port }, isTls: known.isTls }
+  return { url: `${shown && `${shown}://`}${formatServer({ host, port })}`, at: { host, port }, isTls: known.isTls }
 }
 
 function unixUpstream(path: string): Upstream {
@@ -55,8 +56,4 @@ function hostPort(text: string, fallback: number | undefined): { host: string; p
 function checkedPort(port: number): number {
   if (port < 1 || port > 65535) throw new Error('must have a port between 1 and 65535')
   return port
-}
-
-function hostAndPort(host: string, port: number): string {
-  return `${isIPv6(host) ? `[${host}]` : host}:${port}`
 }

@@ -1,5 +1,6 @@
 /** `postern admin`: manages users and keys directly in the database, for when no API key is at hand. */
 import { Command, Option } from 'commander'
+import { countOf } from '../lib/text/plural.ts'
 import { type RestrictedPart, restrictedParts } from '../model/restricted-part.ts'
 import type { openAdmin } from '../server/compose/open-admin.ts'
 import type { Settings } from '../server/config/read-settings.ts'
@@ -21,6 +22,10 @@ interface Work {
   readonly open: OpenAdmin
 }
 
+interface AsJson {
+  readonly json?: true
+}
+
 const examples = `
 Examples:
   postern admin create-user --name "Ada Lovelace" --role admin
@@ -31,7 +36,7 @@ Examples:
 /** `open` is for tests; by default the server's own implementation is loaded on use. */
 export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdmin): Command {
   const work = { terminal, open }
-  return group(new Command('admin').description('manage users and keys directly in the database'))
+  return group(new Command('admin'))
     .addHelpText('after', examples)
     .addCommand(createUser(work))
     .addCommand(createKey(work))
@@ -48,11 +53,10 @@ async function openServerAdmin(settings: Settings): Promise<Admin> {
 }
 
 function createUser(work: Work): Command {
-  const command = databaseCommand('create-user', 'add a user')
+  const command = databaseCommand('create-user', 'add a user', '--name "Ada Lovelace" --role admin')
     .requiredOption('--name <name>', 'name of the user')
     .addOption(new Option('--role <role>', 'what the user may do').choices(['admin', 'member']).default('member'))
-    .addHelpText('after', '\nExample:\n  postern admin create-user --name "Ada Lovelace" --role admin')
-  return command.action(({ name, role, json }: { name: string; role: Role; json?: true }) => {
+  return command.action(({ name, role, json }: { name: string; role: Role } & AsJson) => {
     if (name.trim() === '') throw misuse('--name must not be empty')
     return using(work, command, async (admin) => {
       const user = await admin.createUser({ name, role })
@@ -62,11 +66,11 @@ function createUser(work: Work): Command {
 }
 
 function createKey(work: Work): Command {
-  const command = databaseCommand('create-key', 'create an API key for a user or bot; its token is shown only once')
+  const about = 'create an API key for a user or bot; its token is shown only once'
+  const command = databaseCommand('create-key', about, '--owner usr_… --description "key for Ada"')
     .requiredOption('--owner <id>', 'id of the user or bot that owns the key')
     .option('--description <text>', 'what the key is for', '')
-    .addHelpText('after', '\nExample:\n  postern admin create-key --owner usr_… --description "key for Ada"')
-  return command.action(({ owner, description, json }: { owner: string; description: string; json?: true }) =>
+  return command.action(({ owner, description, json }: { owner: string; description: string } & AsJson) =>
     using(work, command, async (admin) => {
       const key = await admin.createKey({ ownerId: owner, description })
       show(work.terminal, key, json)
@@ -75,11 +79,8 @@ function createKey(work: Work): Command {
 }
 
 function listUsers(work: Work): Command {
-  const command = databaseCommand('list-users', 'list all users').addHelpText(
-    'after',
-    '\nExample:\n  postern admin list-users --json',
-  )
-  return command.action(({ json }: { json?: true }) =>
+  const command = databaseCommand('list-users', 'list all users', '--json')
+  return command.action(({ json }: AsJson) =>
     using(work, command, async (admin) => {
       const users = await admin.listUsers()
       if (json) printJson(work.terminal, users)
@@ -92,19 +93,16 @@ function setActive(work: Work, name: string, active: boolean): Command {
   const about = active
     ? 'enable the keys and credentials of a user again'
     : 'disable the keys and credentials of a user, and end its sessions'
-  const command = databaseCommand(name, about)
-    .requiredOption('--id <id>', 'id of the user')
-    .addHelpText('after', `\nExample:\n  postern admin ${name} --id usr_…`)
-  return command.action(({ id, json }: { id: string; json?: true }) =>
+  const command = databaseCommand(name, about, '--id usr_…').requiredOption('--id <id>', 'id of the user')
+  return command.action(({ id, json }: { id: string } & AsJson) =>
     using(work, command, async (admin) => show(work.terminal, await admin.setUserActive(id, active), json)),
   )
 }
 
 function deleteUser(work: Work): Command {
-  const command = databaseCommand('delete-user', 'delete a user with its keys and credentials')
-    .requiredOption('--id <id>', 'id of the user')
-    .addHelpText('after', '\nExample:\n  postern admin delete-user --id usr_…')
-  return command.action(({ id, json }: { id: string; json?: true }) =>
+  const about = 'delete a user with its keys and credentials'
+  const command = databaseCommand('delete-user', about, '--id usr_…').requiredOption('--id <id>', 'id of the user')
+  return command.action(({ id, json }: { id: string } & AsJson) =>
     using(work, command, async (admin) => {
       await admin.deleteUser(id)
       if (json) printJson(work.terminal, { deleted: id })
@@ -115,12 +113,10 @@ function deleteUser(work: Work): Command {
 
 function liftIpRestriction(work: Work): Command {
   const about = 'stop enforcing an IP restriction, for when it locks everybody out'
-  const command = databaseCommand('lift-ip-restriction', about)
-    .addOption(
-      new Option('--type <type>', 'which restriction').choices([...restrictedParts, 'all']).default(restrictedParts[0]),
-    )
-    .addHelpText('after', '\nExample:\n  postern admin lift-ip-restriction --type agent')
-  return command.action(({ type, json }: { type: RestrictedPart | 'all'; json?: true }) =>
+  const command = databaseCommand('lift-ip-restriction', about, '--type agent').addOption(
+    new Option('--type <type>', 'which restriction').choices([...restrictedParts, 'all']).default(restrictedParts[0]),
+  )
+  return command.action(({ type, json }: { type: RestrictedPart | 'all' } & AsJson) =>
     using(work, command, async (admin) => {
       const types = await admin.liftRestrictions(type === 'all' ? restrictedParts : [type])
       if (json) printJson(work.terminal, { lifted: types.length > 0, types })
@@ -132,28 +128,27 @@ function liftIpRestriction(work: Work): Command {
 
 function rotateKey(work: Work): Command {
   const about = 'replace the key file and re-encrypt all secrets; stop every server first'
-  const command = databaseCommand('rotate-key', about).addHelpText(
-    'after',
-    `
-The old key file is gone afterwards. Back up the new one, and copy it to every other server that uses the database.
-
-Example:
-  postern admin rotate-key --data-dir /var/lib/postern`,
-  )
-  return command.action(({ json }: { json?: true }) =>
+  const command = databaseCommand('rotate-key', about, '--data-dir /var/lib/postern', rotationNote)
+  return command.action(({ json }: AsJson) =>
     using(work, command, async (admin) => {
       const sealed = await admin.rotateKey()
       if (json) printJson(work.terminal, { sealed })
       else
         work.terminal.out(
-          `The key file was replaced, and ${sealed} ${sealed === 1 ? 'row was' : 'rows were'} re-encrypted.\n`,
+          `The key file was replaced, and ${countOf(sealed, 'row')} ${sealed === 1 ? 'was' : 'were'} re-encrypted.\n`,
         )
     }),
   )
 }
 
-function databaseCommand(name: string, about: string): Command {
+const rotationNote = `
+The old key file is gone afterwards. Back up the new one, and copy it to every other server that uses the database.
+`
+
+/** `example` is what stands behind the name of the command, and `note` comes before it in the help. */
+function databaseCommand(name: string, about: string, example: string, note = ''): Command {
   const command = new Command(name).description(about).option('--json', 'print as JSON')
+  command.addHelpText('after', `${note}\nExample:\n  postern admin ${name} ${example}`)
   return addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
 }
 

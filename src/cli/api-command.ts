@@ -44,7 +44,7 @@ The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_UR
 --api-tls from POSTERN_API_CA or --ca.`
 
 export function apiCommand(terminal: Terminal): Command {
-  const api = new Command('api').description('call the management API of a running server')
+  const api = new Command('api')
   api.usage('<resource> <verb> [id] [options]').addHelpText('after', examples)
   group(api, () => printTable(terminal, ['resource', 'verbs', 'about'], resources.map(summary)))
   const taken = new Set(resources.map(resourceName))

@@ -32,7 +32,6 @@ interface BackupOptions extends PassphraseOptions {
 /** `ask` is for tests. */
 export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Command {
   const command = new Command('backup')
-    .description('write the database and its key to one file, even while the server runs')
     .argument('<file>', 'file to write')
     .option('--passphrase-file <path>', 'file that holds the passphrase')
     .option('--plain', 'do not encrypt the file: it then holds every secret in plain text')

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
+import { errorCode } from '../lib/error-code.ts'
 import { countOf } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
 import type { Settings } from '../server/config/read-settings.ts'
@@ -38,7 +39,7 @@ const flags = ['data-dir', 'api-listen', 'api-tls', 'metrics-listen', 'https-lis
 
 /** `reach` is for tests. */
 export function doctorCommand(terminal: Terminal, reach?: ReachedFrom): Command {
-  const command = new Command('doctor').description('check the server on this machine, and say what to fix')
+  const command = new Command('doctor')
   addSettingsFlags(command, { only: flags })
   command.option('--api-key <key>', 'API key of an admin; set POSTERN_API_KEY instead to keep it out of process lists')
   command.option('--json', 'print the findings as JSON')
@@ -74,11 +75,9 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
     checkDomain(domain, https, reach),
     checkStored(base, { terminal, apiKey, ca: ca === undefined ? undefined : caFile }),
     checkMetrics(webAddress(textOf(metricsListen))),
-    checkDisk(dataDir).then((each) => [each]),
-    checkFiles().then((each) => [each]),
-    checkClock(settings.acmeDirectory, settings.acmeCa === null ? undefined : own(settings.acmeCa)).then((each) => [
-      each,
-    ]),
+    checkDisk(dataDir),
+    checkFiles(),
+    checkClock(settings.acmeDirectory, settings.acmeCa === null ? undefined : own(settings.acmeCa)),
   ])
   return [...health, ...files, ...groups.flat()]
 }
@@ -103,7 +102,7 @@ async function checkServer(base: string, ca: string | undefined) {
       addresses,
     }
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const why = errorCode(error) ?? String(error)
     const next = 'start it with `postern serve`, or give its settings file with --config'
     return { findings: [toDo('server', `${base} does not respond: ${why}`, next)], addresses: none }
   }

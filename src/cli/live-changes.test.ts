@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { createLog } from '../lib/log/create-log.ts'
 import { readSettings, type Settings } from '../server/config/read-settings.ts'
 import { SettingsError } from '../server/config/settings-error.ts'
-import { LiveChanges } from './live-changes.ts'
-import type { Upgrade } from './upgrade-running.ts'
+import { LiveChanges, type Upgrade } from './live-changes.ts'
 
 const log = createLog({ level: 'silent' })
 const at = (region: string, maxConnections = 0): Settings =>

@@ -1,15 +1,27 @@
 /** Changes a running server, one change at a time: reloads of its settings, and upgrades. */
 
 import type { Settings } from '../server/config/read-settings.ts'
+import { SettingsError } from '../server/config/settings-error.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
-import { type Reloading, reload } from './reload-command.ts'
-import { type Upgrade, type UpgradeOutcome, upgradeRunning } from './upgrade-running.ts'
+import { type Reloading, reload, settingsFault } from './reload-command.ts'
+
+/** Switches to what is on disk; if it rejects, the error says why, and nothing has changed. */
+export type Upgrade = (
+  settings: Settings,
+  onStep: (step: UpgradeStep) => void,
+) => Promise<{ readonly from: string; readonly to: string }>
+
+export type UpgradeOutcome =
+  | { readonly type: 'upgraded'; readonly from: string; readonly to: string }
+  /** Of a server of one process, whose code cannot change while it runs. */
+  | { readonly type: 'reloaded'; readonly needsRestart: readonly string[] }
+  | { readonly type: 'failed'; readonly reason: string }
 
 interface LiveChangesOptions extends Pick<Reloading, 'read' | 'apply' | 'log'> {
   /** The settings that the server started with. */
   readonly settings: Settings
   /** Undefined for a server of one process. */
-  readonly upgrade: Upgrade | undefined
+  readonly upgrade?: Upgrade | undefined
 }
 
 export class LiveChanges {
@@ -30,7 +42,10 @@ export class LiveChanges {
    * reads what is on disk when it begins, so requests that come before that share it.
    */
   reload(): Promise<void> {
-    this.#waiting ??= this.#next(() => this.#reload())
+    this.#waiting ??= this.#next(async () => {
+      this.#waiting = undefined
+      await this.#reload()
+    })
     return this.#waiting
   }
 
@@ -45,17 +60,39 @@ export class LiveChanges {
     return done
   }
 
-  async #reload(): Promise<void> {
-    this.#waiting = undefined
-    const { read, apply, log } = this.#options
-    const { settings } = await reload({ running: this.#running, read, apply, log })
-    this.#running = settings
+  async #reload(): ReturnType<typeof reload> {
+    const reloaded = await reload({ ...this.#options, running: this.#running })
+    this.#running = reloaded.settings
+    return reloaded
   }
 
+  /** Never ends the server, whatever goes wrong. */
   async #upgrade(onStep: (step: UpgradeStep) => void): Promise<UpgradeOutcome> {
-    const { read, apply, upgrade, log } = this.#options
-    const { outcome, settings } = await upgradeRunning({ running: this.#running, read, apply, upgrade, onStep, log })
-    this.#running = settings
-    return outcome
+    const { read, upgrade, log } = this.#options
+    if (!upgrade) return this.#reloadAlone()
+    try {
+      const settings = read()
+      log.info('upgrade begins: starting new processes beside the running ones')
+      const { from, to } = await upgrade(settings, onStep)
+      log.level = settings.logLevel
+      log.info({ from, to }, 'upgrade done; the old processes finish what is open')
+      this.#running = settings
+      return { type: 'upgraded', from, to }
+    } catch (error) {
+      const reason = settingsFault(error)
+      if (error instanceof SettingsError) log.error({ problems: error.problems }, failed)
+      else log.error({ reason }, failed)
+      return { type: 'failed', reason }
+    }
+  }
+
+  async #reloadAlone(): Promise<UpgradeOutcome> {
+    this.#options.log.warn(
+      'a server of one process (`workers` is 0) cannot be upgraded while it runs; only its settings are reloaded',
+    )
+    const { fault, needsRestart } = await this.#reload()
+    return fault === undefined ? { type: 'reloaded', needsRestart } : { type: 'failed', reason: fault }
   }
 }
+
+const failed = 'upgrade failed; nothing has changed'

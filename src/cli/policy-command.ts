@@ -5,6 +5,6 @@ import { policyTestCommand } from './policy/policy-test.ts'
 import type { Terminal } from './terminal.ts'
 
 export function policyCommand(terminal: Terminal): Command {
-  const command = new Command('policy').description('test traffic policies').usage('<command> [options]')
+  const command = new Command('policy').usage('<command> [options]')
   return group(command).addCommand(policyTestCommand(terminal))
 }

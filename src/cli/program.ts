@@ -10,101 +10,69 @@ import type { Terminal } from './terminal.ts'
 interface Entry {
   readonly name: string
   readonly about: string
-  readonly hidden?: boolean
   /** Loaded on use, so that `postern version` need not load a web server. */
   readonly load: (terminal: Terminal) => Promise<Command>
 }
 
 const commands: readonly Entry[] = [
-  {
-    name: 'serve',
-    about: 'run the server',
-    load: async (terminal) => (await import('./serve-command.ts')).serveCommand(terminal),
-  },
-  {
-    name: 'upgrade',
-    about: 'switch the running server to the code and settings that are on disk',
-    load: async (terminal) => (await import('./upgrade-command.ts')).upgradeCommand(terminal),
-  },
-  {
-    name: 'doctor',
-    about: 'check the server on this machine, and say what to fix',
-    load: async (terminal) => (await import('./doctor-command.ts')).doctorCommand(terminal),
-  },
-  {
-    name: 'http',
-    about: 'give a web service on this machine a public address',
-    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('http', terminal),
-  },
-  {
-    name: 'tcp',
-    about: 'give a TCP service on this machine a public port',
-    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('tcp', terminal),
-  },
-  {
-    name: 'tls',
-    about: 'give a TLS service on this machine a public name',
-    load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('tls', terminal),
-  },
-  {
-    name: 'start',
-    about: 'start tunnels of the configuration file',
-    load: async (terminal) => (await import('./agent/start.ts')).startCommand(terminal),
-  },
-  {
-    name: 'login',
-    about: 'save the server and authtoken that agents on this machine use',
-    load: async (terminal) => (await import('./agent/login.ts')).loginCommand(terminal),
-  },
-  {
-    name: 'api',
-    about: 'call the management API of a running server',
-    load: async (terminal) => (await import('./api-command.ts')).apiCommand(terminal),
-  },
-  {
-    name: 'policy',
-    about: 'test traffic policies',
-    load: async (terminal) => (await import('./policy-command.ts')).policyCommand(terminal),
-  },
-  {
-    name: 'admin',
-    about: 'manage users and keys directly in the database',
-    load: async (terminal) => (await import('./admin-command.ts')).adminCommand(terminal),
-  },
-  {
-    name: 'backup',
-    about: 'write the database and its key to one file, even while the server runs',
-    load: async (terminal) => (await import('./backup-command.ts')).backupCommand(terminal),
-  },
-  {
-    name: 'restore',
-    about: 'fill an empty database from a backup',
-    load: async (terminal) => (await import('./restore-command.ts')).restoreCommand(terminal),
-  },
-  {
-    name: 'version',
-    about: 'show the versions of Postern and Node',
-    load: async (terminal) => (await import('./version-command.ts')).versionCommand(terminal),
-  },
-  {
-    name: 'docs',
-    about: 'write the generated pages of the documentation',
-    hidden: true,
-    load: async (terminal) => (await import('./docs-command.ts')).docsCommand(terminal),
-  },
-  {
-    name: 'run-control',
-    about: 'the process of `postern serve --workers` for the API and the database',
-    hidden: true,
-    load: async () => (await import('./run-child.ts')).runControlCommand(),
-  },
-  {
-    name: 'run-worker',
-    about: 'a process of `postern serve --workers` for visitors and agents',
-    hidden: true,
-    load: async () => (await import('./run-child.ts')).runWorkerCommand(),
-  },
+  command('serve', 'run the server', async (terminal) => (await import('./serve-command.ts')).serveCommand(terminal)),
+  command('upgrade', 'switch the running server to the code and settings that are on disk', async (terminal) =>
+    (await import('./upgrade-command.ts')).upgradeCommand(terminal),
+  ),
+  command('doctor', 'check the server on this machine, and say what to fix', async (terminal) =>
+    (await import('./doctor-command.ts')).doctorCommand(terminal),
+  ),
+  command('http', 'give a web service on this machine a public address', async (terminal) =>
+    (await import('./agent/tunnel-command.ts')).tunnelCommand('http', terminal),
+  ),
+  command('tcp', 'give a TCP service on this machine a public port', async (terminal) =>
+    (await import('./agent/tunnel-command.ts')).tunnelCommand('tcp', terminal),
+  ),
+  command('tls', 'give a TLS service on this machine a public name', async (terminal) =>
+    (await import('./agent/tunnel-command.ts')).tunnelCommand('tls', terminal),
+  ),
+  command('start', 'start tunnels of the configuration file', async (terminal) =>
+    (await import('./agent/start.ts')).startCommand(terminal),
+  ),
+  command('login', 'save the server and authtoken that agents on this machine use', async (terminal) =>
+    (await import('./agent/login.ts')).loginCommand(terminal),
+  ),
+  command('api', 'call the management API of a running server', async (terminal) =>
+    (await import('./api-command.ts')).apiCommand(terminal),
+  ),
+  command('policy', 'test traffic policies', async (terminal) =>
+    (await import('./policy-command.ts')).policyCommand(terminal),
+  ),
+  command('admin', 'manage users and keys directly in the database', async (terminal) =>
+    (await import('./admin-command.ts')).adminCommand(terminal),
+  ),
+  command('backup', 'write the database and its key to one file, even while the server runs', async (terminal) =>
+    (await import('./backup-command.ts')).backupCommand(terminal),
+  ),
+  command('restore', 'fill an empty database from a backup', async (terminal) =>
+    (await import('./restore-command.ts')).restoreCommand(terminal),
+  ),
+  command('version', 'show the versions of Postern and Node', async (terminal) =>
+    (await import('./version-command.ts')).versionCommand(terminal),
+  ),
 ]
+
+/** What the help does not list: each is run by another program. */
+const hiddenCommands: readonly Entry[] = [
+  command('docs', 'write the generated pages of the documentation', async (terminal) =>
+    (await import('./docs-command.ts')).docsCommand(terminal),
+  ),
+  command('run-control', 'the process of `postern serve --workers` for the API and the database', async () =>
+    (await import('./run-child.ts')).runControlCommand(),
+  ),
+  command('run-worker', 'a process of `postern serve --workers` for visitors and agents', async () =>
+    (await import('./run-child.ts')).runWorkerCommand(),
+  ),
+]
+
+function command(name: string, about: string, load: Entry['load']): Entry {
+  return { name, about, load }
+}
 
 /** Runs one command to its end and returns the exit code: 0 for success, 1 for failure, 2 for wrong usage. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -128,9 +96,10 @@ async function load(args: readonly string[], terminal: Terminal): Promise<Comman
       '\nExamples:\n  postern serve\n  postern http 3000\n  postern api api-keys list\n  postern serve --help',
     )
   const wanted = args.find((arg) => !arg.startsWith('-'))
-  for (const { name, about, hidden = false, load } of commands) {
+  for (const entry of [...commands, ...hiddenCommands]) {
+    const { name, about, load } = entry
     const command = name === wanted ? await load(terminal) : new Command(name)
-    program.addCommand(command.description(command.description() || about), { hidden })
+    program.addCommand(command.description(command.description() || about), { hidden: hiddenCommands.includes(entry) })
   }
   prepare(program, terminal)
   return program

@@ -29,7 +29,6 @@ interface RestoreOptions extends PassphraseOptions {
 /** `ask` is for tests. */
 export function restoreCommand(terminal: Terminal, ask: Ask = processAsk()): Command {
   const command = new Command('restore')
-    .description('fill an empty database from a backup')
     .argument('<file>', 'file that `postern backup` wrote')
     .option('--passphrase-file <path>', 'file that holds the passphrase')
     .option('--check', 'only show what the file holds and whether it is intact')

@@ -6,7 +6,7 @@ import type { Settings } from '../server/config/read-settings.ts'
 import { Failure } from './command-failure.ts'
 import { commandName } from './command-name.ts'
 import { hasLauncher } from './launcher.ts'
-import { LiveChanges } from './live-changes.ts'
+import { LiveChanges, type Upgrade } from './live-changes.ts'
 import { firstStartBanner, webAddress } from './print-first-start.ts'
 import { logProcess } from './process-log.ts'
 import { type OpenServer, openServer, type ReadSettings } from './serve-listeners.ts'
@@ -15,7 +15,6 @@ import { eachSignal, type SignalSource, stopSignal } from './signals.ts'
 import { startFault } from './start-fault.ts'
 import { tellSystemd } from './tell-systemd.ts'
 import type { Terminal } from './terminal.ts'
-import type { Upgrade } from './upgrade-running.ts'
 import { type OrdersOptions, takeOrders } from './upgrade-socket.ts'
 
 /** How long writing the last log lines may take, in milliseconds: their reader may have stalled. */
@@ -56,7 +55,7 @@ Examples:
 Every flag is also a variable (POSTERN_DATA_DIR) and a key of postern.yml (data_dir).`
 
 export function serveCommand(terminal: Terminal): Command {
-  const command = addSettingsFlags(new Command('serve').description('run the server'))
+  const command = addSettingsFlags(new Command('serve'))
   return command.addHelpText('after', examples).action(async () => {
     await serve((how) => settingsOf(command, terminal, how), terminal, {
       supervise: async (...given) => (await import('./serve-workers.ts')).serveWorkers(...given),
@@ -86,13 +85,8 @@ export async function serve(
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
   const hangup = eachSignal(signals, 'SIGHUP')
   const order = eachSignal(signals, 'SIGUSR2')
-  const {
-    settings,
-    read: readAgain,
-    handed,
-    server,
-    upgrade,
-  } = workers > 0 ? await parts.supervise(read, { log, terminal }) : await serveAlone(read, log, parts)
+  const serving = workers > 0 ? await parts.supervise(read, { log, terminal }) : await serveAlone(read, log, parts)
+  const { settings, handed, server } = serving
   if (server.firstStart) {
     terminal.out(firstStartBanner(server.firstStart, server.addresses, settings, commandName(terminal)))
   }
@@ -103,7 +97,7 @@ export async function serve(
     `Listening: API ${webAddress(api, settings.apiTls ? 'https' : 'http')}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
   if (cluster !== undefined) terminal.out(`Other nodes: ${cluster}, this node is ${settings.nodeName}\n`)
-  const changes = new LiveChanges({ settings, read: readAgain, apply: (next) => server.use(next), upgrade, log })
+  const changes = new LiveChanges({ ...serving, apply: (next) => server.use(next), log })
   const endOrders = await parts.takeOrders({
     dataDir: settings.dataDir,
     upgrade: (onStep) => changes.upgrade(onStep),

@@ -11,11 +11,9 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
   command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml if it exists)')
   for (const setting of settings) {
     if (setting.envOnly || (only && !only.includes(setting.name))) continue
-    const value = setting.bare === undefined ? `<${setting.takes}>` : `[${setting.takes}]`
     // commander gets no default: a setting that is not on the command line may still come from elsewhere.
-    command.addOption(
-      new Option(`--${setting.name} ${value}`, about(setting)).preset(setting.bare).hideHelp(setting.hidden === true),
-    )
+    const option = new Option(`--${setting.name} ${setting.takes}`, about(setting))
+    command.addOption(setting.takes.startsWith('[') ? option.preset('on') : option)
   }
   return command
 }

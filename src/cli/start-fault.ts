@@ -3,8 +3,8 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { printable } from '../lib/text/printable.ts'
-import type { Listen } from '../server/config/parse-value.ts'
 import type { Settings } from '../server/config/read-settings.ts'
+import { listenerNames } from '../server/config/systemd-sockets.ts'
 
 interface Fault {
   readonly code?: unknown
@@ -43,16 +43,10 @@ function listenFault(error: Fault, settings: Settings): string | undefined {
 }
 
 function listenerWith(port: number, settings: Settings): { flag: string; at: string } {
-  const listeners: readonly [flag: string, listen: Listen | null][] = [
-    ['--api-listen', settings.apiListen],
-    ['--metrics-listen', settings.metricsListen],
-    ['--agent-listen', settings.agentListen],
-    ['--ssh-listen', settings.sshListen],
-    ['--https-listen', settings.httpsListen],
-    ['--http-listen', settings.httpListen],
-    ['--cluster-listen', settings.clusterListen],
-  ]
-  for (const [flag, listen] of listeners) if (listen?.port === port) return { flag, at: `${listen.host}:${port}` }
+  for (const name of listenerNames) {
+    const listen = settings[`${name}Listen` as const]
+    if (listen?.port === port) return { flag: `--${name}-listen`, at: `${listen.host}:${port}` }
+  }
   return { flag: '--tcp-ports', at: Number.isNaN(port) ? 'a port' : `port ${port}` }
 }
 

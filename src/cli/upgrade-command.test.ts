@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { createLog } from '../lib/log/create-log.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
+import type { UpgradeOutcome } from './live-changes.ts'
 import { run } from './program.ts'
 import { testTerminal } from './testing/test-terminal.ts'
-import type { UpgradeOutcome } from './upgrade-running.ts'
 import { type OrdersOptions, takeOrders, upgradeSocketPath } from './upgrade-socket.ts'
 
 const log = createLog({ level: 'silent' })

@@ -3,9 +3,9 @@ import { Command } from 'commander'
 import { printable } from '../lib/text/printable.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
 import { Failure } from './command-failure.ts'
+import type { UpgradeOutcome } from './live-changes.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import type { Terminal } from './terminal.ts'
-import type { UpgradeOutcome } from './upgrade-running.ts'
 import { NoServer, orderUpgrade, upgradeSocketPath } from './upgrade-socket.ts'
 
 const examples = `
@@ -27,9 +27,7 @@ const steps: Readonly<Record<UpgradeStep, string>> = {
 }
 
 export function upgradeCommand(terminal: Terminal): Command {
-  const command = new Command('upgrade').description(
-    'switch the running server to the code and settings that are on disk',
-  )
+  const command = new Command('upgrade')
   addSettingsFlags(command, { only: ['data-dir'] })
   return command.addHelpText('after', examples).action(async () => {
     const { dataDir } = settingsOf(command, terminal)

@@ -1,12 +1,13 @@
 /** The socket over which `postern upgrade` requests an upgrade of the running server. */
 
+import { once } from 'node:events'
 import { unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from '../lib/log/create-log.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
-import type { UpgradeOutcome } from './upgrade-running.ts'
+import type { UpgradeOutcome } from './live-changes.ts'
 
 /** All that the command sends, as one line. It gets one line of JSON for each step, and one for the outcome. */
 const ORDER = 'upgrade'
@@ -111,20 +112,15 @@ async function listenAlone(server: Server, path: string): Promise<void> {
   }
 }
 
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    // The socket is created within the call, with the permissions that the umask leaves.
-    const umask = process.umask(0o177)
-    try {
-      server.listen(path, () => {
-        server.off('error', reject)
-        resolve()
-      })
-    } finally {
-      process.umask(umask)
-    }
-  })
+async function listen(server: Server, path: string): Promise<void> {
+  // The socket is created within the call, with the permissions that the umask leaves.
+  const umask = process.umask(0o177)
+  try {
+    server.listen(path)
+  } finally {
+    process.umask(umask)
+  }
+  await once(server, 'listening')
 }
 
 async function isServed(path: string): Promise<boolean> {
@@ -137,12 +133,8 @@ async function isServed(path: string): Promise<boolean> {
   )
 }
 
-function reach(path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path, () => {
-      socket.off('error', reject)
-      resolve(socket)
-    })
-    socket.once('error', reject)
-  })
+async function reach(path: string): Promise<Socket> {
+  const socket = connect(path)
+  await once(socket, 'connect')
+  return socket
 }

@@ -3,8 +3,8 @@ export class Groups<T> {
   readonly #byKey = new Map<string, Set<T>>()
 
   /** The members of a set, in the order in which they were added. */
-  get(key: string): Iterable<T> {
-    return this.#byKey.get(key) ?? []
+  get(key: string): ReadonlySet<T> {
+    return this.#byKey.get(key) ?? none
   }
 
   has(key: string): boolean {
@@ -35,3 +35,5 @@ export class Groups<T> {
     this.#byKey.clear()
   }
 }
+
+const none: ReadonlySet<never> = new Set()

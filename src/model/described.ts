@@ -1,5 +1,6 @@
 /** Describes traffic for a dry run: a request or connection, and the assumed answers of other servers (D55). */
-import type { Static, TObject, TProperties } from 'typebox'
+import type { Static } from 'typebox'
+import { closedObject } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 
 const MAX_TEXT_BYTES = 8192
@@ -16,10 +17,6 @@ const headers = (description: string) =>
 const body = (description: string) => Type.String({ default: '', maxBytes: MAX_BODY_BYTES, description })
 
 const status = Type.Integer({ default: 200, minimum: 200, maximum: 599, description: 'Status of the response.' })
-
-function closedObject<P extends TProperties>(properties: P, options: { description?: string } = {}): TObject<P> {
-  return Type.Object(properties, { additionalProperties: false, ...options })
-}
 
 const request = closedObject({
   method: Type.String({ default: 'GET', minLength: 1, maxBytes: 32, description: 'Method of the request.' }),

@@ -1,4 +1,5 @@
 /** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
+import type { Static } from 'typebox'
 import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import { closedObject, nullable } from '../lib/shape/schema.ts'
@@ -94,41 +95,15 @@ export const explanationView = closedObject({
   ),
 })
 
-export interface Explanation {
-  readonly steps: readonly ExplainedStep[]
-  readonly outcome: ExplainedOutcome
-}
+export type Explanation = Plain<Static<typeof explanationView>>
+export type ExplainedOutcome = Explanation['outcome']
+export type ExplainedStep = Explanation['steps'][number]
+export type ExplainedRule = ExplainedStep['rules'][number]
+export type ExplainedExpression = ExplainedRule['expressions'][number]
+export type ShownHeaders = ExplainedOutcome['headers']
 
-export interface ExplainedStep {
-  readonly module: string
-  readonly phase: StepPhase
-  readonly outcome: string
-  readonly rules: readonly ExplainedRule[]
-}
-
-export interface ExplainedRule {
-  readonly name: string
-  readonly matched: boolean | null
-  readonly expressions: readonly ExplainedExpression[]
-  readonly actions: readonly { readonly type: string; readonly outcome: string | null }[]
-}
-
-export interface ExplainedExpression {
-  readonly text: string
-  readonly value: unknown
-  readonly error: string | null
-  readonly parts: readonly { readonly text: string; readonly value: unknown }[]
-}
-
-export interface ExplainedOutcome {
-  readonly verdict: (typeof verdicts)[number]
-  readonly text: string
-  readonly status_code: number | null
-  readonly error_code: string | null
-  readonly headers: ShownHeaders
-  readonly body: string | null
-  readonly route_id: string | null
-  readonly upstream: { readonly method: string; readonly url: string; readonly headers: ShownHeaders } | null
-}
-
-export type ShownHeaders = Readonly<Record<string, readonly string[]>>
+type Plain<T> = T extends readonly unknown[]
+  ? readonly Plain<T[number]>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Plain<T[K]> }
+    : T

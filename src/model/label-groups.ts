@@ -1,4 +1,5 @@
 /** Knows which tunnels carry which labels, and updates the groups that follow them. */
+import { Groups } from '../lib/multi-map.ts'
 import type { GroupMember, TunnelGroup } from './dial.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -21,16 +22,16 @@ interface Followed {
 
 export class LabelGroups<Tunnel extends LabelledTunnel> {
   /** Tunnels by each of their labels: the cost of a change depends on tunnels with the same label, not on all. */
-  readonly #tunnels = new Map<string, Set<Tunnel>>()
+  readonly #tunnels = new Groups<Tunnel>()
   readonly #followed = new Map<string, Followed>()
   /** Followed groups by one of their labels, which every member must carry. */
-  readonly #followedBy = new Map<string, Set<Followed>>()
+  readonly #followedBy = new Groups<Followed>()
 
   /** Tunnels that carry all of `labels`, oldest first. */
   find(labels: Labels): Tunnel[] {
     const sets = Object.entries(labels).map(([key, value]) => this.#tunnels.get(labelText(key, value)))
-    const smallest = sets.reduce((least, set) => ((set?.size ?? 0) < (least?.size ?? 0) ? set : least), sets[0])
-    return [...(smallest ?? [])].filter((tunnel) => carries(tunnel, labels)).sort((a, b) => (a.id < b.id ? -1 : 1))
+    const smallest = sets.reduce((least, set) => (set.size < least.size ? set : least), sets[0] ?? new Set())
+    return [...smallest].filter((tunnel) => carries(tunnel, labels)).sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   follow(labels: Labels): TunnelGroup {
@@ -47,13 +48,13 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
         isReleased = true
         if (--group.followers > 0) return
         this.#followed.delete(key)
-        drop(this.#followedBy, firstLabel(labels), group)
+        this.#followedBy.delete(firstLabel(labels), group)
       },
     }
   }
 
   add(tunnel: Tunnel): void {
-    for (const label of labelTexts(tunnel.labels ?? {})) put(this.#tunnels, label, tunnel)
+    for (const label of labelTexts(tunnel.labels ?? {})) this.#tunnels.add(label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
       const { id: tunnelId } = tunnel
       const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
@@ -65,8 +66,8 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
 
   delete(tunnel: Tunnel): void {
     const texts = labelTexts(tunnel.labels ?? {})
-    if (!this.#tunnels.get(texts[0] ?? '')?.has(tunnel)) return
-    for (const label of texts) drop(this.#tunnels, label, tunnel)
+    if (!this.#tunnels.get(texts[0] ?? '').has(tunnel)) return
+    for (const label of texts) this.#tunnels.delete(label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
       const gone = memberOf(tunnel)
       // Only the member at this node: while a tunnel moves it is listed twice under one id, once for each node.
@@ -82,13 +83,13 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     const members = this.find(labels).map(memberOf)
     const group = { labels, members, followers: 0 }
     this.#followed.set(key, group)
-    put(this.#followedBy, firstLabel(labels), group)
+    this.#followedBy.add(firstLabel(labels), group)
     return group
   }
 
   #groupsOf(tunnel: LabelledTunnel): Followed[] {
     return labelTexts(tunnel.labels ?? {}).flatMap((label) =>
-      [...(this.#followedBy.get(label) ?? [])].filter((group) => carries(tunnel, group.labels)),
+      [...this.#followedBy.get(label)].filter((group) => carries(tunnel, group.labels)),
     )
   }
 }
@@ -119,16 +120,4 @@ export function labelTexts(labels: Labels): string[] {
 
 function firstLabel(labels: Labels): string {
   return labelTexts(labels).sort()[0] ?? ''
-}
-
-function put<T>(sets: Map<string, Set<T>>, key: string, thing: T): void {
-  const set = sets.get(key)
-  if (set) set.add(thing)
-  else sets.set(key, new Set([thing]))
-}
-
-function drop<T>(sets: Map<string, Set<T>>, key: string, thing: T): void {
-  const set = sets.get(key)
-  set?.delete(thing)
-  if (set?.size === 0) sets.delete(key)
 }

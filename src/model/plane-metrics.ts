@@ -147,7 +147,7 @@ function add(a: PlaneMetrics, b: PlaneMetrics): PlaneMetrics {
       steps: addLists(a.latency.steps, b.latency.steps),
       sumMs: a.latency.sumMs + b.latency.sumMs,
     },
-    doors: mergeListeners(a.doors, b.doors),
+    doors: merge(a.doors, b.doors, ({ door }) => door, addListeners),
     totals: addFields(a.totals, b.totals),
     present: addFields(a.present, b.present),
     servedEdges: Math.max(a.servedEdges, b.servedEdges),
@@ -156,14 +156,19 @@ function add(a: PlaneMetrics, b: PlaneMetrics): PlaneMetrics {
   }
 }
 
-function mergeRows(a: readonly TrafficRow[], b: readonly TrafficRow[]): readonly TrafficRow[] {
+/** Everything in `a` and `b`, where two things with the same key are added. */
+function merge<T>(a: readonly T[], b: readonly T[], keyOf: (each: T) => string, add: (a: T, b: T) => T): readonly T[] {
   if (a.length === 0) return b
-  const rows = new Map(a.map((row) => [row.edge, row]))
-  for (const row of b) {
-    const known = rows.get(row.edge)
-    rows.set(row.edge, known ? addRows(known, row) : row)
+  const byKey = new Map(a.map((each) => [keyOf(each), each]))
+  for (const each of b) {
+    const known = byKey.get(keyOf(each))
+    byKey.set(keyOf(each), known ? add(known, each) : each)
   }
-  return [...rows.values()]
+  return [...byKey.values()]
+}
+
+function mergeRows(a: readonly TrafficRow[], b: readonly TrafficRow[]): readonly TrafficRow[] {
+  return merge(a, b, ({ edge }) => edge, addRows)
 }
 
 function addRows(a: TrafficRow, b: TrafficRow): TrafficRow {
@@ -178,15 +183,6 @@ function addRows(a: TrafficRow, b: TrafficRow): TrafficRow {
     requestMs: a.requestMs + b.requestMs,
     refused: a.refused + b.refused,
   }
-}
-
-function mergeListeners(a: readonly ListenerMetrics[], b: readonly ListenerMetrics[]): readonly ListenerMetrics[] {
-  const doors = new Map(a.map((each) => [each.door, each]))
-  for (const each of b) {
-    const known = doors.get(each.door)
-    doors.set(each.door, known ? addListeners(known, each) : each)
-  }
-  return [...doors.values()]
 }
 
 function addListeners(a: ListenerMetrics, b: ListenerMetrics): ListenerMetrics {

@@ -7,15 +7,7 @@ import { alternativeNames, sanTag } from '../lib/x509/x509-names.ts'
 import type { TlsFacts } from './phases.ts'
 
 /** Each field can be sent as a header; it is empty when the certificate lacks it. */
-export interface ClientCertificate {
-  readonly subject: string
-  readonly commonName: string
-  /** Several are joined with commas. */
-  readonly dnsNames: string
-  readonly emailAddresses: string
-  /** Lower-case hex. */
-  readonly serialNumber: string
-}
+export type ClientCertificate = Readonly<ReturnType<typeof readCertificate>>
 
 /** Undefined when there is no client certificate; throws when it cannot be read. */
 export function clientCertificate(tls: TlsFacts | undefined): ClientCertificate | undefined {

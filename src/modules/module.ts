@@ -1,6 +1,8 @@
 /** Defines the form of a module: what the API stores, and what the control plane makes of it. */
 import type { Static, TObject, TProperties } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import type { BackendPlan } from '../model/edge-config.ts'
+import { enabled } from '../model/fields.ts'
 import type { Place, Where } from '../model/place.ts'
 
 export type { Place, Where } from '../model/place.ts'
@@ -89,6 +91,11 @@ export function defineModule<Forms extends FormsAt, Settings>(
   module: ModuleOf<Forms, StoredOf<Forms>, Settings>,
 ): ModuleOf<Forms, StoredOf<Forms>, Settings> {
   return module
+}
+
+/** The request form of a module: `enabled`, these fields, and no others. */
+export function moduleForm<Fields extends TProperties>(fields: Fields) {
+  return Type.Object({ enabled, ...fields }, { additionalProperties: false })
 }
 
 /** Finds the resources that a configuration refers to, as they are stored; throws when one does not exist. */

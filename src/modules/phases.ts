@@ -4,7 +4,14 @@ import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Peer } from '../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
-import type { PolicyRequest, PolicyResponse, PolicySummary, PolicyTls } from './policy/engine/policy-traffic.ts'
+import type {
+  PolicyConnection,
+  PolicyRequest,
+  PolicyResponse,
+  PolicySummary,
+  PolicyTls,
+  Verdict,
+} from './policy/engine/policy-traffic.ts'
 
 export type { Peer } from '../lib/net/peer.ts'
 
@@ -63,41 +70,31 @@ export function pathOfRoute(path: string, routeId: string): string {
 /** `own`: the request is for this module. `spare`: the module answers if no other claims it; the first such one does. */
 export type PathUse = 'own' | 'spare' | 'none'
 
-/** What is known of a request for a reserved path before it has a route. */
-export interface ReservedRequest {
-  readonly host: string
-  readonly query: string
-  readonly headers: HeaderList
-  /** The module's own route. */
-  readonly routeId: string
+/** What is known of a request for a reserved path before it has a route; `routeId` is the module's own. */
+export interface ReservedRequest extends Pick<PolicyRequest, 'host' | 'query' | 'headers' | 'routeId'> {
   /** Whether `path` is one of the module's own route. */
   readonly serves: (path: string) => boolean
 }
 
 export type Summary = PolicySummary
 
-/** Which edge a connection came to. */
-export interface ReachedEdge {
-  readonly edgeId: string
-  /** The name in its ClientHello; undefined on TCP edges. */
-  readonly serverName: string | undefined
-}
+/** Which edge a connection came to, and the name in its ClientHello. */
+export type ReachedEdge = Pick<PolicyConnection, 'edgeId' | 'serverName'>
 
 /** The verdict on a connection, before anything was read or after the handshake. Undefined lets it pass. */
 export type ConnectionVerdict = { readonly refuse: VisitorErrorCode } | undefined
 
 /** The verdict on a request. Undefined lets it pass. */
-export type RequestVerdict = Refuse | Respond | Close | undefined
+export type RequestVerdict = Verdict | undefined
 
 /** The verdict on a response, which it replaces. Undefined keeps the response with the changes that the phase made. */
-export type ResponseVerdict = Refuse | Respond | Close | undefined
+export type ResponseVerdict = Verdict | undefined
 
 /** Not let through: the visitor gets an error page. */
-export interface Refuse {
-  readonly refuse: VisitorErrorCode
-  /** Headers that belong to the refusal, such as `WWW-Authenticate`. */
-  readonly headers?: readonly (readonly [string, string])[]
-}
+export type Refuse = Extract<Verdict, { refuse: unknown }>
+
+/** Answered here instead of by the upstream. */
+export type Respond = Extract<Verdict, { respond: unknown }>
 
 /** The `Retry-After` when there is no memory for a body, in seconds: bodies are gone within a few. */
 const BODY_RETRY_SECONDS = 5
@@ -106,20 +103,6 @@ const BODY_RETRY_SECONDS = 5
 export const bodyMemoryRefusal: Refuse = {
   refuse: 'BODY_MEMORY_FULL',
   headers: [['Retry-After', String(BODY_RETRY_SECONDS)]],
-}
-
-/** Answered here instead of by the upstream. */
-export interface Respond {
-  readonly respond: {
-    readonly status: number
-    readonly headers: readonly (readonly [string, string])[]
-    readonly body: Buffer | string
-  }
-}
-
-/** The connection ends, without an answer. */
-interface Close {
-  readonly close: true
 }
 
 /** What a module requires of TLS that ends at this edge. */

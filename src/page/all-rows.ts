@@ -1,4 +1,4 @@
-/** Reads a list of the API page by page. */
+/** Reads a list of the API, page by page or at once. */
 import { type ApiCaller, type CallOutcome, isRecord } from './api-caller.ts'
 
 /** One entry of a list, as the API shows it. */
@@ -14,7 +14,13 @@ export interface Rows {
   readonly isCut: boolean
 }
 
-/** `path` has no query. */
+/** Reads a list that has no pages. */
+export async function readRows(api: Pick<ApiCaller, 'get'>, path: string): Promise<CallOutcome<Rows>> {
+  const outcome = await api.get<ListedRow>(path)
+  return outcome.ok ? { ok: true, value: { rows: rowsIn(outcome.value), isCut: false } } : outcome
+}
+
+/** Reads a list page by page; `path` has no query. */
 export async function readAllRows(api: Pick<ApiCaller, 'get'>, path: string): Promise<CallOutcome<Rows>> {
   const rows: ListedRow[] = []
   let before = ''

@@ -95,13 +95,8 @@ function bodyOf({ response }: ListedRow): ListedRow | undefined {
   return isRecord(response) && isRecord(response.body) ? response.body : undefined
 }
 
-interface ComparedBody {
-  readonly text: string
-  /** Whether the body is longer than `text`. */
-  readonly isCut: boolean
-}
-
-function comparedBody(body: ListedRow | undefined): ComparedBody {
+/** The text of a body that is compared, and whether the body is longer. */
+function comparedBody(body: ListedRow | undefined) {
   if (!body) return { text: '', isCut: false }
   const { encoding, content, isWhole } = shownBody(body)
   if (encoding === 'base64') {

@@ -1,11 +1,9 @@
 /** The dashboard: the sign-in, or the menu and the current view. */
 import { useEffect, useState } from 'preact/hooks'
-import { Away } from './away.tsx'
 import { groups } from './menu.ts'
+import { PageFrame } from './page-frame.tsx'
 import { usePage } from './page-state.ts'
-import { SideMenu } from './side-menu.tsx'
 import { SignIn } from './sign-in.tsx'
-import { ThemeSwitch } from './theme-switch.tsx'
 import { View } from './view.tsx'
 
 /** How often a server that does not respond is tried again, in milliseconds. */
@@ -35,36 +33,29 @@ export function App() {
     )
   }
   if (signedIn === null) return <SignIn />
-  return (
-    <div class="frame">
-      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to content
-      </button>
-      <Menu />
-      <main id="main" tabIndex={-1}>
-        <Away who="server" />
-        <View />
-      </main>
-    </div>
-  )
+  return <Dashboard />
 }
 
-/** The menu of the dashboard, with the theme switch and the sign-out. */
-function Menu() {
+/** The current view, beside a menu with the sign-out. */
+function Dashboard() {
   const page = usePage()
   const isAdmin = page.signedIn.value?.role === 'admin'
   const seen = groups.map(({ title, entries }) => ({
     title,
     entries: entries.filter((entry) => isAdmin || !entry.isForAdmins),
   }))
-  return (
-    <SideMenu groups={seen} path={page.location.value.path}>
-      <ThemeSwitch />
+  const menuEnd = (
+    <>
       <a href="docs">API reference</a>
       <p class="soft small">Signed in as {isAdmin ? 'an admin' : 'a member'}</p>
       <button type="button" onClick={() => void page.signOut()}>
         Sign out
       </button>
-    </SideMenu>
+    </>
+  )
+  return (
+    <PageFrame who="server" groups={seen} path={page.location.value.path} menuEnd={menuEnd}>
+      <View />
+    </PageFrame>
   )
 }

@@ -8,20 +8,12 @@ import { fromNow } from './time-text.ts'
 /** How long before it expires a certificate is listed, in milliseconds. */
 const SOON_MS = 30 * 86_400_000
 
-interface AttentionInput {
-  readonly https: readonly ListedRow[]
-  readonly tls: readonly ListedRow[]
-  readonly tcp: readonly ListedRow[]
-  readonly groups: readonly ListedRow[]
-  readonly weighted: readonly ListedRow[]
-  readonly failover: readonly ListedRow[]
-  readonly domains: readonly ListedRow[]
-  readonly certificates: readonly ListedRow[]
-  readonly authorities: readonly ListedRow[]
-  /** What the server reports it cannot serve. */
-  readonly broken: readonly ListedRow[]
-  readonly now: number
-}
+type EdgeList = 'https' | 'tls' | 'tcp'
+type BackendList = 'groups' | 'weighted' | 'failover'
+/** `broken` is what the server reports it cannot serve. */
+type OtherList = 'domains' | 'certificates' | 'authorities' | 'broken'
+
+export type AttentionInput = Readonly<Record<EdgeList | BackendList | OtherList, readonly ListedRow[]>>
 
 interface AttentionItem {
   /** Where to fix it. */
@@ -30,39 +22,32 @@ interface AttentionItem {
   readonly why: string
 }
 
-export function attentionOf(input: AttentionInput): AttentionItem[] {
-  const { https, tls, tcp, domains, certificates, authorities, now } = input
+interface ShownEdge {
+  readonly path: string
+  readonly edge: ListedRow
+}
+
+export function attentionOf(input: AttentionInput & { readonly now: number }): AttentionItem[] {
+  const { domains, certificates, authorities, now } = input
   const offline = offlineBackends(input)
-  const layer4 = [
-    ...tls.map((edge) => ({ edge, path: `/edges/tls/${idOf(edge)}` })),
-    ...tcp.map((edge) => ({ edge, path: `/edges/tcp/${idOf(edge)}` })),
-  ]
+  const edges = (['https', 'tls', 'tcp'] as const).flatMap((proto) =>
+    input[proto].map((edge): ShownEdge => ({ path: `/edges/${proto}/${idOf(edge)}`, edge })),
+  )
   return [
-    ...brokenFaults(input),
-    ...https.flatMap((edge) => httpsFaults(edge, offline)),
-    ...layer4.flatMap(({ edge, path }) => {
-      const why = [hostportFault(edge), backendFault(edge, offline)].filter((each) => each !== '')
-      return why.map((each) => ({ path, name: edgeName(edge), why: each }))
-    }),
+    ...brokenFaults(input.broken, edges),
+    ...edges.flatMap((shown) => edgeFaults(shown, offline)),
     ...domains.flatMap((row) => unissuedItems(row)),
     ...certificates.flatMap((row) => ending(row, `/tls_certificates/${idOf(row)}`, now)),
     ...authorities.flatMap((row) => ending(row, `/certificate_authorities/${idOf(row)}`, now)),
   ]
 }
 
-function brokenFaults({ broken, https, tls, tcp }: AttentionInput): AttentionItem[] {
-  const sources = [
-    { path: '/edges/https', edges: https },
-    { path: '/edges/tls', edges: tls },
-    { path: '/edges/tcp', edges: tcp },
-  ]
-  const known = new Map(
-    sources.flatMap(({ path, edges }) => edges.map((edge) => [idOf(edge), { path, edge }] as const)),
-  )
+function brokenFaults(broken: readonly ListedRow[], edges: readonly ShownEdge[]): AttentionItem[] {
+  const known = new Map(edges.map((shown) => [idOf(shown.edge), shown]))
   return broken.flatMap(({ edge_id, route_id, reason }) => {
     const found = known.get(textIn(edge_id))
     if (!found) return []
-    const path = `${found.path}/${textIn(edge_id)}${route_id === null ? '' : `/routes/${textIn(route_id)}`}`
+    const path = `${found.path}${route_id === null ? '' : `/routes/${textIn(route_id)}`}`
     return [{ path, name: edgeName(found.edge), why: `refuses traffic: ${textIn(reason)}` }]
   })
 }
@@ -98,10 +83,12 @@ function weightsOf({ backends }: ListedRow): string[] {
   return all.filter(([, weight]) => weight !== 0).map(([id]) => id)
 }
 
-function httpsFaults(edge: ListedRow, offline: OfflineBackends): AttentionItem[] {
-  const path = `/edges/https/${idOf(edge)}`
-  const routes = (Array.isArray(edge.routes) ? edge.routes : []).filter(isRecord)
-  const own = [hostportFault(edge), routes.length === 0 ? 'has no routes, so every request gets a 404' : '']
+/** An HTTPS edge leads to the backends of its routes, any other to its own. */
+function edgeFaults({ path, edge }: ShownEdge, offline: OfflineBackends): AttentionItem[] {
+  const isHttps = path.startsWith('/edges/https/')
+  const routes = (isHttps && Array.isArray(edge.routes) ? edge.routes : []).filter(isRecord)
+  const noRoutes = routes.length === 0 ? 'has no routes, so every request gets a 404' : ''
+  const own = [hostportFault(edge), isHttps ? noRoutes : backendFault(edge, offline)]
   return [
     ...own.filter((why) => why !== '').map((why) => ({ path, name: edgeName(edge), why })),
     ...routes.flatMap((route) => {

@@ -1,19 +1,52 @@
-/** Request and response of an exchange; those of a replay beside the original, with differences marked. */
+/** One exchange with all that is kept of it, as both pages show it; a replay beside the original, with differences marked. */
+import type { ComponentChildren } from 'preact'
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
+import { ExchangeFacts } from './exchange-facts.tsx'
 import { type AbsenceWords, ExchangeMessage, notCaptured } from './exchange-message.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { SideBySide } from './side-by-side.tsx'
 import { CALM_MS, type Live, useLive } from './use-live.ts'
+import { ViewHead } from './view-head.tsx'
+
+interface ExchangePageProps extends Pick<ExchangeContentProps, 'absent'> {
+  readonly live: Live<ListedRow>
+  readonly title: string | undefined
+  /** Buttons beside the title. */
+  readonly actions?: ComponentChildren
+  /** Shown once the exchange is read, before its content. */
+  readonly children: ComponentChildren
+}
+
+export function ExchangePage({ live, title = 'Exchange', actions, absent, children }: ExchangePageProps) {
+  return (
+    <>
+      <ViewHead title={title} note={<Freshness reading={live} />}>
+        {actions}
+      </ViewHead>
+      <p>
+        <a href={linkTo('/traffic')}>All traffic</a>
+      </p>
+      <ReadingFault reading={live} />
+      {live.value && (
+        <>
+          <ExchangeFacts exchange={live.value} />
+          {children}
+          <ExchangeContent exchange={live.value} absent={absent} />
+        </>
+      )}
+    </>
+  )
+}
 
 interface ExchangeContentProps {
   readonly exchange: ListedRow
   readonly absent?: AbsenceWords | undefined
 }
 
-export function ExchangeContent({ exchange, absent }: ExchangeContentProps) {
+function ExchangeContent({ exchange, absent }: ExchangeContentProps) {
   const { replay_of: original } = exchange
   if (typeof original === 'string') return <ReplayContent exchange={exchange} original={original} absent={absent} />
   return (

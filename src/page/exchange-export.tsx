@@ -1,10 +1,9 @@
 /** Exports an exchange as a curl command or a HAR file. */
 import { useState } from 'preact/hooks'
-import type { CallFault } from './api-caller.ts'
 import type { ApiOutline } from './api-outline.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Modal } from './modal.tsx'
-import { usePage } from './page-state.ts'
+import { useCall } from './use-call.ts'
 
 interface ExchangeExportProps {
   readonly id: string
@@ -12,17 +11,14 @@ interface ExchangeExportProps {
 }
 
 export function ExchangeExport({ id, outline: { paths } }: ExchangeExportProps) {
-  const { api } = usePage()
+  const { call, fault } = useCall()
   const [command, setCommand] = useState('')
-  const [fault, setFault] = useState<CallFault>()
   const readCommand = async () => {
-    const outcome = await api.get<{ readonly command: string }>(`/exchanges/${id}/curl`)
-    setFault(outcome.ok ? undefined : outcome.fault)
+    const outcome = await call<{ readonly command: string }>('GET', `/exchanges/${id}/curl`)
     if (outcome.ok) setCommand(outcome.value.command)
   }
   const save = async () => {
-    const outcome = await api.get(`/exchanges/${id}/har`)
-    setFault(outcome.ok ? undefined : outcome.fault)
+    const outcome = await call('GET', `/exchanges/${id}/har`)
     if (outcome.ok) saveFile(`${id}.har`, JSON.stringify(outcome.value, null, 2))
   }
   return (

@@ -1,7 +1,7 @@
 /** Where an exchange came from, where it went, and how long each part of it took. */
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
-import { ExchangeStatus } from './exchange-status.tsx'
+import { ExchangeStatus } from './exchange-columns.tsx'
 import { PlainText } from './plain-text.tsx'
 import { textIn } from './text-in.ts'
 import { dateTime, durationText, sizeText } from './time-text.ts'
@@ -60,7 +60,8 @@ export function ExchangeFacts({ exchange }: { readonly exchange: ListedRow }) {
   )
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
+/** One line of a list of `dl`. */
+export function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
   return (
     <div>
       <dt>{name}</dt>

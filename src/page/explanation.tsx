@@ -67,13 +67,8 @@ export function ExplanationView({ explanation: { steps, outcome } }: { readonly 
   )
 }
 
-function Rule({
-  rule: { name, matched, expressions, actions },
-  number,
-}: {
-  readonly rule: ShownRule
-  readonly number: number
-}) {
+function Rule({ rule, number }: { readonly rule: ShownRule; readonly number: number }) {
+  const { name, matched, expressions, actions } = rule
   return (
     <div class="rule">
       <p>

@@ -2,13 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ListedRow, Rows } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
-import { PublicUrl } from './live-lists.tsx'
+import { ExchangeStatus } from './exchange-columns.tsx'
+import { PublicUrls } from './live-lists.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { PlainText } from './plain-text.tsx'
 import { textIn } from './text-in.ts'
 import { durationText } from './time-text.ts'
-import { Status } from './traffic-view.tsx'
 import { LIVE_MS, type Live, useLive } from './use-live.ts'
 
 /** How many addresses are offered. */
@@ -51,13 +51,7 @@ function Awaited({ urls, onFound }: AwaitedProps) {
     <section class="card">
       <h2>Send the first request</h2>
       <p>An agent is online. Visit one of its public addresses, and the first request appears here:</p>
-      <ul>
-        {urls.slice(0, OFFERED).map((url) => (
-          <li key={url}>
-            <PublicUrl url={url} />
-          </li>
-        ))}
-      </ul>
+      <PublicUrls urls={urls.slice(0, OFFERED)} />
     </section>
   )
 }
@@ -71,8 +65,8 @@ function Came({ exchange }: { readonly exchange: ListedRow }) {
           <code>{textIn(exchange.method)}</code>{' '}
           <PlainText text={`${textIn(exchange.host)}${textIn(exchange.path)}`} most={90} />
         </a>{' '}
-        was answered with <Status row={exchange} /> in {durationText(Number(exchange.duration_ms))}. See all requests
-        under <a href={linkTo('/traffic')}>Traffic</a>.
+        was answered with <ExchangeStatus row={exchange} /> in {durationText(Number(exchange.duration_ms))}. See all
+        requests under <a href={linkTo('/traffic')}>Traffic</a>.
       </p>
     </section>
   )

@@ -3,11 +3,11 @@
 import { useState } from 'preact/hooks'
 import { agentCommand } from './agent-command.ts'
 import type { ListedRow } from './all-rows.ts'
-import type { CallFault } from './api-caller.ts'
 import { CopyButton } from './copy-button.tsx'
 import { FaultNotice } from './fault-notice.tsx'
 import { usePage } from './page-state.ts'
 import { textIn } from './text-in.ts'
+import { useCall } from './use-call.ts'
 import { CALM_MS, useLive } from './use-live.ts'
 
 interface Readyz {
@@ -18,12 +18,11 @@ export function FirstStart() {
   const { api } = usePage()
   const readiness = useLive('/readyz', () => api.get<Readyz>('/readyz'), CALM_MS)
   const [token, setToken] = useState('')
-  const [fault, setFault] = useState<CallFault>()
+  const { call, fault } = useCall()
   const makeToken = async () => {
-    const outcome = await api.call<ListedRow>('POST', '/credentials', {
+    const outcome = await call<ListedRow>('POST', '/credentials', {
       description: 'created from the dashboard overview',
     })
-    setFault(outcome.ok ? undefined : outcome.fault)
     if (outcome.ok) setToken(textIn(outcome.value.token))
   }
   const agents = readiness.value?.addresses.agents

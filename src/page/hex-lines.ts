@@ -2,15 +2,11 @@
 
 const LINE_BYTES = 16
 
-interface HexLines {
-  /** `00000010  48 69 00 …  Hi.…`, sixteen bytes each. */
-  readonly lines: readonly string[]
-  /** How many bytes were left out. */
-  readonly left: number
-}
-
-/** The first `most` bytes of `base64`; only they are decoded. */
-export function hexLines(base64: string, most: number): HexLines {
+/**
+ * The first `most` bytes of `base64`, as lines of sixteen: `00000010  48 69 00 …  Hi.…`. Only they are decoded; `left` is how
+ * many bytes were left out.
+ */
+export function hexLines(base64: string, most: number) {
   const size = Math.floor((base64.replace(/=+$/, '').length * 3) / 4)
   const bytes = atob(base64.slice(0, Math.ceil(most / 3) * 4)).slice(0, most)
   const lines: string[] = []

@@ -16,21 +16,11 @@ import { ViewHead } from './view-head.tsx'
 import { visibleText } from './visible-text.ts'
 
 export function EndpointList() {
-  return (
-    <LiveList
-      title="Endpoints"
-      label="endpoints"
-      path="/endpoints"
-      columns={() => endpointColumns}
-      empty={<NothingOnline />}
-    />
-  )
+  return <LiveList title="Endpoints" path="/endpoints" columns={() => endpointColumns} />
 }
 
 export function TunnelList() {
-  return (
-    <LiveList title="Tunnels" label="tunnels" path="/tunnels" columns={() => tunnelColumns} empty={<NothingOnline />} />
-  )
+  return <LiveList title="Tunnels" path="/tunnels" columns={() => tunnelColumns} />
 }
 
 export function SessionList() {
@@ -39,10 +29,8 @@ export function SessionList() {
   return (
     <LiveList
       title="Sessions"
-      label="sessions"
       path="/tunnel_sessions"
       columns={columns}
-      empty={<NothingOnline />}
       // Not in the row of its agent, which may be gone by then.
       note={<div role="status">{said !== '' && <p class="notice">{said}</p>}</div>}
     />
@@ -51,15 +39,13 @@ export function SessionList() {
 
 interface LiveListProps {
   readonly title: string
-  readonly label: string
   readonly path: string
   readonly columns: (refresh: () => void) => readonly Column[]
-  readonly empty: ComponentChildren
   /** Shown above the table. */
   readonly note?: ComponentChildren
 }
 
-function LiveList({ title, label, path, columns, empty, note }: LiveListProps) {
+function LiveList({ title, path, columns, note }: LiveListProps) {
   const live = useRows(path, LIVE_MS)
   const all = useMemo(() => columns(live.refresh), [columns])
   return (
@@ -67,7 +53,7 @@ function LiveList({ title, label, path, columns, empty, note }: LiveListProps) {
       <ViewHead title={title} note={<Freshness reading={live} />} />
       <ReadingFault reading={live} />
       {note}
-      <Table label={label} live={live} columns={all} empty={empty} />
+      <Table label={title.toLowerCase()} live={live} columns={all} empty={<NothingOnline />} />
     </>
   )
 }
@@ -92,8 +78,14 @@ const idColumn = (path: string): Column => ({
   text: ({ id }) => textIn(id),
 })
 
+const addressColumn: Column = {
+  title: 'address',
+  show: ({ public_url }) => <PublicUrl url={public_url} />,
+  text: (row) => textOf(row, 'public_url'),
+}
+
 const endpointColumns: readonly Column[] = [
-  { title: 'address', show: (row) => <PublicUrl url={row.public_url} />, text: (row) => textOf(row, 'public_url') },
+  addressColumn,
   field('proto', 'protocol'),
   { title: 'served by', show: (row) => <Value value={row.tunnel ?? row.edge} />, text: servedBy },
   field('type'),
@@ -108,7 +100,7 @@ function servedBy({ tunnel, edge }: ListedRow): string {
 }
 
 const tunnelColumns: readonly Column[] = [
-  { title: 'address', show: (row) => <PublicUrl url={row.public_url} />, text: (row) => textOf(row, 'public_url') },
+  addressColumn,
   field('labels'),
   field('forwards_to'),
   field('proto', 'protocol'),
@@ -142,6 +134,18 @@ const sessionColumns = (refresh: () => void, say: (said: string) => void): reado
     ),
   },
 ]
+
+export function PublicUrls({ urls }: { readonly urls: readonly string[] }) {
+  return (
+    <ul>
+      {urls.map((url) => (
+        <li key={url}>
+          <PublicUrl url={url} />
+        </li>
+      ))}
+    </ul>
+  )
+}
 
 /** A link for HTTP addresses; others are text, since a browser cannot open them. */
 export function PublicUrl({ url }: { readonly url: unknown }) {

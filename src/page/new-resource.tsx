@@ -38,7 +38,7 @@ export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPa
           </a>
         )}
       </SchemaForm>
-      {made && <ShownOnce what="token" secret={textIn(made.token)} onClose={() => show(made)} />}
+      {made && <ShownOnce token={textIn(made.token)} onClose={() => show(made)} />}
     </>
   )
 }
@@ -49,21 +49,14 @@ function beginning({ fields, required }: FormSchema): Draft {
   return Object.fromEntries(lists.map(([name, { entries }]) => [name, entries ? [emptyDraft(entries)] : []]))
 }
 
-interface ShownOnceProps {
-  /** What it is: `token`. */
-  readonly what: string
-  readonly secret: string
-  readonly onClose: () => void
-}
-
-/** A dialog for a secret that the API shows only once. */
-function ShownOnce({ what, secret, onClose }: ShownOnceProps) {
+/** A dialog for a token, which the API shows only once. */
+function ShownOnce({ token, onClose }: { readonly token: string; readonly onClose: () => void }) {
   return (
-    <Modal title={`Save this ${what}`} onClose={onClose}>
+    <Modal title="Save this token" onClose={onClose}>
       <p>It will not be shown again. The server keeps only a hash of it.</p>
-      <pre class="secret">{secret}</pre>
+      <pre class="secret">{token}</pre>
       <div class="actions">
-        <CopyButton text={secret} what={what} />
+        <CopyButton text={token} what="token" />
         <button type="button" class="primary" onClick={onClose}>
           I have saved it
         </button>

@@ -1,8 +1,7 @@
 /** The overview: how much is online, what needs attention, and traffic. */
 import { useMemo } from 'preact/hooks'
-import type { ListedRow, Rows } from './all-rows.ts'
-import { type CallOutcome, isRecord } from './api-caller.ts'
-import { attentionOf } from './attention.ts'
+import { type Rows, readRows } from './all-rows.ts'
+import { type AttentionInput, attentionOf } from './attention.ts'
 import { FirstRequest } from './first-request.tsx'
 import { FirstStart } from './first-start.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
@@ -61,7 +60,8 @@ function NodeCount() {
 
 /** What does not work, or soon will not. */
 function Attention() {
-  const lists = {
+  const { api } = usePage()
+  const lists: Readonly<Record<keyof AttentionInput, Live<Rows>>> = {
     https: useRows('/edges/https', CALM_MS),
     tls: useRows('/edges/tls', CALM_MS),
     tcp: useRows('/edges/tcp', CALM_MS),
@@ -71,7 +71,7 @@ function Attention() {
     domains: useRows('/reserved_domains', CALM_MS),
     certificates: useRows('/tls_certificates', CALM_MS),
     authorities: useRows('/certificate_authorities', CALM_MS),
-    broken: useBroken(),
+    broken: useLive('/broken_edges', () => readRows(api, '/broken_edges'), CALM_MS),
   }
   const isRead = Object.values(lists).every(({ value }) => value !== undefined)
   const found = useMemo(
@@ -99,19 +99,7 @@ function Attention() {
   )
 }
 
-/** This list has no pages. */
-function useBroken(): Live<Rows> {
-  const { api } = usePage()
-  const read = async (): Promise<CallOutcome<Rows>> => {
-    const outcome = await api.get<{ readonly broken_edges: readonly unknown[] }>('/broken_edges')
-    if (!outcome.ok) return outcome
-    return { ok: true, value: { rows: outcome.value.broken_edges.filter(isRecord), isCut: false } }
-  }
-  return useLive('/broken_edges', read, CALM_MS)
-}
-
-function rowsOf<Name extends string>(lists: Readonly<Record<Name, Live<Rows>>>): Record<Name, readonly ListedRow[]> {
-  const names = Object.keys(lists) as Name[] // its own keys
-  const rows = names.map((name) => [name, lists[name].value?.rows ?? []] as const)
-  return Object.fromEntries(rows) as Record<Name, readonly ListedRow[]> // one for each name
+function rowsOf(lists: Readonly<Record<keyof AttentionInput, Live<Rows>>>): AttentionInput {
+  const rows = Object.entries(lists).map(([name, { value }]) => [name, value?.rows ?? []] as const)
+  return Object.fromEntries(rows) as AttentionInput // one for each list
 }

@@ -64,26 +64,16 @@ export class PageState {
   }
 
   /** Asks who is signed in. */
-  async readSignedIn(): Promise<CallFault | undefined> {
-    const outcome = await this.api.get<{ readonly session: SignedIn | null }>('/page/session')
-    if (!outcome.ok) return outcome.fault
-    this.signedIn.value = outcome.value.session
-    return undefined
+  readSignedIn(): Promise<CallFault | undefined> {
+    return this.#callSession('GET')
   }
 
-  async signIn(apiKey: string): Promise<CallFault | undefined> {
-    const body = { api_key: apiKey }
-    const outcome = await this.api.call<{ readonly session: SignedIn }>('POST', '/page/session', body)
-    if (!outcome.ok) return outcome.fault
-    this.signedIn.value = outcome.value.session
-    return undefined
+  signIn(apiKey: string): Promise<CallFault | undefined> {
+    return this.#callSession('POST', { api_key: apiKey })
   }
 
-  async signOut(): Promise<CallFault | undefined> {
-    const outcome = await this.api.call('DELETE', '/page/session')
-    if (!outcome.ok) return outcome.fault
-    this.signedIn.value = null
-    return undefined
+  signOut(): Promise<CallFault | undefined> {
+    return this.#callSession('DELETE')
   }
 
   /** The outline of the API document, read once; after a failure, the next caller reads it again. */
@@ -92,6 +82,18 @@ export class PageState {
     const outline = await this.#outline
     if ('kind' in outline) this.#outline = undefined
     return outline
+  }
+
+  /** Every answer says who is signed in from now on; the one to a sign-out is empty. */
+  async #callSession(method: 'GET' | 'POST' | 'DELETE', body?: unknown): Promise<CallFault | undefined> {
+    const outcome = await this.api.call<{ readonly session: SignedIn | null } | undefined>(
+      method,
+      '/page/session',
+      body,
+    )
+    if (!outcome.ok) return outcome.fault
+    this.signedIn.value = outcome.value?.session ?? null
+    return undefined
   }
 
   async #readOutline(): Promise<ApiOutline | CallFault> {

@@ -8,12 +8,12 @@ interface PlottedAt {
   readonly at: number
 }
 
-export interface PlotLine<T extends PlottedAt> {
+interface PlotLine<T extends PlottedAt> {
   readonly name: string
   readonly read: (point: T) => number | null
 }
 
-interface PlotProps<T extends PlottedAt> extends Pick<PlotFrame, 'from' | 'to' | 'stepMs'> {
+export interface PlotProps<T extends PlottedAt> extends Pick<PlotFrame, 'from' | 'to' | 'stepMs'> {
   readonly title: string
   readonly points: readonly T[]
   readonly lines: readonly PlotLine<T>[]

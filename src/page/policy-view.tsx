@@ -1,12 +1,11 @@
 /** A dry run of a policy on a request that the user describes, which stores and sends nothing. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import type { CallFault } from './api-caller.ts'
 import { COMPLETION_HELP, CompletingText, type CompletingTextProps } from './completing-text.tsx'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
 import { FaultNotice } from './fault-notice.tsx'
-import { usePage } from './page-state.ts'
 import { SchemaField } from './schema-field.tsx'
+import { useCall } from './use-call.ts'
 import { useOutline } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
 
@@ -22,13 +21,11 @@ const BEGINNING = `on_http_request:
 const PARTS = ['request', 'connection', 'login', 'response']
 
 export function PolicyView() {
-  const { api } = usePage()
+  const { call, fault, isBusy } = useCall()
   const outline = useOutline()
   const [text, setText] = useState(BEGINNING)
   const [described, setDescribed] = useState<Draft>({ request: { url: 'https://shop.example.com/admin' } })
   const [explanation, setExplanation] = useState<ShownExplanation>()
-  const [fault, setFault] = useState<CallFault>()
-  const [isBusy, setBusy] = useState(false)
   const shown = useRef<HTMLElement>(null)
   // On a phone the result is below a long form.
   useEffect(() => {
@@ -36,12 +33,9 @@ export function PolicyView() {
   }, [explanation])
   const explain = async (event: Event) => {
     event.preventDefault()
-    setBusy(true)
     const body = { traffic_policy: { value: text }, ...described }
-    const outcome = await api.call<ShownExplanation>('POST', '/policy/explain', body)
-    setFault(outcome.ok ? undefined : outcome.fault)
+    const outcome = await call<ShownExplanation>('POST', '/policy/explain', body)
     setExplanation(outcome.ok ? outcome.value : undefined)
-    setBusy(false)
   }
   const isPolicyFault = fault !== undefined && /^(traffic_)?policy/.test(fault.field)
   return (

@@ -31,19 +31,12 @@ export function ReferenceChoices({ id, lists }: { readonly id: string; readonly 
   )
 }
 
+/** The fields that may name a resource. */
+const NAMES = ['name', 'domain', 'addr', 'match', 'hostport', 'public_url', 'subject_common_name', 'cidr', 'address']
+
 /** The name of a resource for people; its id if it has none. */
 export function nameOf(row: ListedRow): string {
-  for (const field of [
-    'name',
-    'domain',
-    'addr',
-    'match',
-    'hostport',
-    'public_url',
-    'subject_common_name',
-    'cidr',
-    'address',
-  ]) {
+  for (const field of NAMES) {
     const value = row[field]
     if (typeof value === 'string' && value !== '') return value
   }

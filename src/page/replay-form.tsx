@@ -1,27 +1,22 @@
 /** Replays an exchange, as it was or edited. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
-import { type CallFault, isRecord } from './api-caller.ts'
+import { isRecord } from './api-caller.ts'
 import { FaultNotice } from './fault-notice.tsx'
 import { linkTo } from './page-location.ts'
-import { usePage } from './page-state.ts'
 import { changesOf, requestOf } from './replay-changes.ts'
 import { textIn } from './text-in.ts'
+import { useCall } from './use-call.ts'
 
 export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
-  const { api } = usePage()
+  const { call, fault, isBusy } = useCall()
   const before = requestOf(exchange)
   const [draft, setDraft] = useState(before)
   const [isOpen, setOpen] = useState(false)
-  const [fault, setFault] = useState<CallFault>()
-  const [isBusy, setBusy] = useState(false)
   // Without the head of the request there is nothing to send.
   if (!isRecord(exchange.request)) return null
   const replay = async (changes: Readonly<Record<string, unknown>>) => {
-    setBusy(true)
-    const outcome = await api.call<ListedRow>('POST', `/exchanges/${textIn(exchange.id)}/replay`, changes)
-    setBusy(false)
-    setFault(outcome.ok ? undefined : outcome.fault)
+    const outcome = await call<ListedRow>('POST', `/exchanges/${textIn(exchange.id)}/replay`, changes)
     if (outcome.ok && typeof outcome.value.id === 'string')
       window.location.hash = linkTo(`/traffic/${outcome.value.id}`)
   }

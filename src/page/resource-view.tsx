@@ -1,7 +1,7 @@
 /** One resource: what it is, its modules, and forms to change or delete it. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
-import { type CallFault, isRecord } from './api-caller.ts'
+import { isRecord } from './api-caller.ts'
 import type { ApiOutline, FoundKind } from './api-outline.ts'
 import { CommandButtons } from './command-buttons.tsx'
 import { changesIn, type Draft, draftOf } from './draft.ts'
@@ -16,6 +16,7 @@ import { usePage } from './page-state.ts'
 import { nameOf } from './reference-list.tsx'
 import { SchemaForm } from './schema-form.tsx'
 import { textIn } from './text-in.ts'
+import { useCall } from './use-call.ts'
 import { CALM_MS, LIVE_MS, useLive, useRows } from './use-live.ts'
 import { ResourceLink, Value } from './value.tsx'
 import { ViewHead } from './view-head.tsx'
@@ -119,13 +120,11 @@ interface DeleteDialogProps {
 }
 
 function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteDialogProps) {
-  const { api } = usePage()
-  const [fault, setFault] = useState<CallFault>()
+  const { call, fault } = useCall()
   const { verb, question, outcome } = endingOf(listPath)
   const remove = async () => {
-    const answer = await api.call('DELETE', `${listPath}/${id}`)
+    const answer = await call('DELETE', `${listPath}/${id}`)
     if (answer.ok) window.location.hash = linkTo(kind.canList ? listPath : parentOf(listPath))
-    else setFault(answer.fault)
   }
   return (
     <ConfirmDialog title={question} verb={verb} fault={fault} onConfirm={() => void remove()} onClose={onClose}>
@@ -134,31 +133,22 @@ function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteD
   )
 }
 
-/** What removing a resource is called: most are deleted, a capture is ended. */
-interface ResourceEnding {
-  readonly verb: string
-  readonly question: string
-  /** Follows the name of the resource. */
-  readonly outcome: string
-}
-
-const deletion: ResourceEnding = {
+/** What removing a resource is called: most are deleted, a capture is ended. `outcome` follows the name of the resource. */
+const deletion = {
   verb: 'Delete',
   question: 'Delete this?',
   outcome: 'will be deleted immediately. This cannot be undone.',
 }
 
-/** By the path of the list. */
-const others: Readonly<Record<string, ResourceEnding>> = {
-  '/captures': {
-    verb: 'End',
-    question: 'End this capture?',
-    outcome: 'will end immediately. What it captured stays until newer exchanges need the space.',
-  },
+const captureEnding = {
+  verb: 'End',
+  question: 'End this capture?',
+  outcome: 'will end immediately. What it captured stays until newer exchanges need the space.',
 }
 
-function endingOf(path: string): ResourceEnding {
-  return Object.hasOwn(others, path) ? (others[path] ?? deletion) : deletion
+/** `path` is that of the list. */
+function endingOf(path: string): typeof deletion {
+  return path === '/captures' ? captureEnding : deletion
 }
 
 /** `id` is that of the session. */

@@ -3,15 +3,6 @@
 /** Rows beyond each edge of the view, so that quick scrolling shows no gap. */
 const MARGIN = 12
 
-interface RowWindow {
-  readonly from: number
-  /** Exclusive. */
-  readonly to: number
-  /** Heights of the space above and below, in pixels. */
-  readonly above: number
-  readonly below: number
-}
-
 interface Scrolled {
   readonly count: number
   readonly rowHeight: number
@@ -19,7 +10,8 @@ interface Scrolled {
   readonly height: number
 }
 
-export function rowWindow({ count, rowHeight, scrollTop, height }: Scrolled): RowWindow {
+/** The rows from `from` up to, but not including, `to`, and the heights of the space above and below them, in pixels. */
+export function rowWindow({ count, rowHeight, scrollTop, height }: Scrolled) {
   const first = Math.floor(Math.max(0, scrollTop) / rowHeight)
   const inSight = Math.ceil(Math.max(0, height) / rowHeight)
   // When a list gets shorter, the scroll position may be beyond its end for a moment.

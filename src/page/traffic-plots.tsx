@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { usePage } from './page-state.ts'
-import { Plot, type PlotLine } from './plot.tsx'
+import { Plot, type PlotProps } from './plot.tsx'
 import { durationText, sizeText } from './time-text.ts'
 import { CALM_MS, useLive } from './use-live.ts'
 
@@ -47,13 +47,7 @@ const perSecond =
 
 const count = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
 
-interface PlotForm {
-  readonly title: string
-  readonly text: (value: number) => string
-  readonly lines: readonly PlotLine<Timed>[]
-}
-
-const plots: readonly PlotForm[] = [
+const plots: readonly Pick<PlotProps<Timed>, 'title' | 'text' | 'lines'>[] = [
   {
     title: 'Requests per second',
     text: count,

@@ -1,6 +1,6 @@
 /** The latest requests of visitors, as they come. */
 import { useState } from 'preact/hooks'
-import type { ListedRow } from './all-rows.ts'
+import { exchangeColumns, requestText } from './exchange-columns.tsx'
 import type { ExchangeFilters } from './exchange-feed.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
@@ -8,12 +8,20 @@ import { usePage } from './page-state.ts'
 import { PlainText } from './plain-text.tsx'
 import { type Column, Table } from './table.tsx'
 import { textIn } from './text-in.ts'
-import { clockTime, durationText, sizeText } from './time-text.ts'
+import { TextInput } from './text-input.tsx'
 import { useExchanges } from './use-exchanges.ts'
 import { useOutline } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
 
 const everything: ExchangeFilters = { method: '', path: '', status: '', edge_id: '', endpoint_id: '' }
+
+const labels: readonly [name: keyof ExchangeFilters, label: string][] = [
+  ['method', 'Method'],
+  ['path', 'Path begins with'],
+  ['status', 'Status'],
+  ['edge_id', 'Edge'],
+  ['endpoint_id', 'Endpoint'],
+]
 
 export function TrafficView() {
   const page = usePage()
@@ -40,9 +48,10 @@ export function TrafficView() {
 interface ExchangesProps {
   readonly filters: ExchangeFilters
   readonly onFilters: (filters: ExchangeFilters) => void
+  readonly hasCaptures: boolean
 }
 
-function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { readonly hasCaptures: boolean }) {
+function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps) {
   const live = useExchanges(filters)
   return (
     <>
@@ -50,11 +59,16 @@ function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { reado
         {hasCaptures && <a href={linkTo('/captures')}>Captures</a>}
       </ViewHead>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <Filter name="method" label="Method" filters={filters} onFilters={onFilters} />
-        <Filter name="path" label="Path begins with" filters={filters} onFilters={onFilters} />
-        <Filter name="status" label="Status" filters={filters} onFilters={onFilters} />
-        <Filter name="edge_id" label="Edge" filters={filters} onFilters={onFilters} />
-        <Filter name="endpoint_id" label="Endpoint" filters={filters} onFilters={onFilters} />
+        {labels.map(([name, label]) => (
+          // Half a status or id matches nothing.
+          <TextInput
+            key={name}
+            label={label}
+            value={filters[name]}
+            isLazy
+            onText={(text) => onFilters({ ...filters, [name]: text.trim() })}
+          />
+        ))}
       </form>
       <ReadingFault reading={live} />
       <Table
@@ -67,32 +81,8 @@ function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { reado
   )
 }
 
-interface FilterProps extends ExchangesProps {
-  readonly name: keyof ExchangeFilters
-  readonly label: string
-}
-
-/** Applied on Enter or when the field loses focus, since half a status or id matches nothing. */
-function Filter({ name, label, filters, onFilters }: FilterProps) {
-  return (
-    <label>
-      {label}
-      <input
-        value={filters[name]}
-        spellcheck={false}
-        autoComplete="off"
-        onChange={({ currentTarget }) => onFilters({ ...filters, [name]: currentTarget.value.trim() })}
-      />
-    </label>
-  )
-}
-
 const columns: readonly Column[] = [
-  {
-    title: 'time',
-    show: ({ started_at }) => clockTime(Date.parse(textIn(started_at))),
-    order: ({ started_at }) => textIn(started_at),
-  },
+  { ...exchangeColumns.time, order: ({ started_at }) => textIn(started_at) },
   {
     title: 'request',
     show: (row) => (
@@ -100,23 +90,11 @@ const columns: readonly Column[] = [
         <code>{textIn(row.method)}</code> <PlainText text={`${textIn(row.host)}${textIn(row.path)}`} most={90} />
       </a>
     ),
-    text: (row) => `${textIn(row.method)} ${textIn(row.host)}${textIn(row.path)}`,
+    text: requestText,
   },
-  {
-    title: 'status',
-    show: (row) => <Status row={row} />,
-    text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
-  },
-  {
-    title: 'duration',
-    show: ({ duration_ms }) => durationText(Number(duration_ms)),
-    order: ({ duration_ms }) => Number(duration_ms),
-  },
-  {
-    title: 'size',
-    show: ({ response_bytes }) => sizeText(Number(response_bytes)),
-    order: ({ response_bytes }) => Number(response_bytes),
-  },
+  exchangeColumns.status,
+  { ...exchangeColumns.duration, order: ({ duration_ms }) => Number(duration_ms) },
+  { ...exchangeColumns.size, order: ({ response_bytes }) => Number(response_bytes) },
   { title: 'visitor', show: ({ client_ip }) => textIn(client_ip), text: ({ client_ip }) => textIn(client_ip) },
   {
     title: 'captured',
@@ -124,12 +102,3 @@ const columns: readonly Column[] = [
     order: ({ capture_id }) => textIn(capture_id),
   },
 ]
-
-export function Status({ row: { status, error_code } }: { readonly row: ListedRow }) {
-  const isBad = status === null || Number(status) >= 500
-  return (
-    <span class={isBad ? 'bad' : ''}>
-      {status === null ? 'no answer' : textIn(status)} {textIn(error_code)}
-    </span>
-  )
-}

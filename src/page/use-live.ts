@@ -4,7 +4,7 @@ import { type Rows, readAllRows } from './all-rows.ts'
 import type { CallOutcome } from './api-caller.ts'
 import type { ApiOutline } from './api-outline.ts'
 import { usePage } from './page-state.ts'
-import { type Reading, startPolling } from './polling.ts'
+import { type PollingTools, type Reading, startPolling } from './polling.ts'
 
 /** How often live data is read, in milliseconds. */
 export const LIVE_MS = 3000
@@ -16,26 +16,42 @@ export interface Live<T> extends Reading<T> {
   readonly refresh: () => void
 }
 
-/** Calls `load` again and again; a new `key` starts over. A hidden page reads nothing. */
-export function useLive<T>(key: string, load: () => Promise<CallOutcome<T>>, everyMs: number): Live<T> {
+/** Something that reports what it reads, until it is stopped. */
+interface Source {
+  readonly refresh: () => void
+  readonly stop: () => void
+}
+
+/** Follows the source that `begin` starts; a new `key` or something new in `others` starts over. */
+export function useSource<T>(
+  key: string,
+  others: readonly unknown[],
+  begin: (tools: PollingTools & { readonly onChange: (reading: Reading<T>) => void }) => Source,
+): Live<T> {
   const empty: Reading<T> = { value: undefined, readAt: 0, fault: undefined }
   const [known, setKnown] = useState<{ readonly key: string; readonly reading: Reading<T> }>({ key, reading: empty })
-  const refresh = useRef(() => {})
+  const source = useRef<Source>(undefined)
+  useEffect(() => {
+    let isOver = false
+    const onChange = (reading: Reading<T>) => {
+      if (!isOver) setKnown({ key, reading })
+    }
+    const current = begin({ onChange, now: () => Date.now(), after: whenSeen })
+    source.current = current
+    return () => {
+      isOver = true
+      current.stop()
+    }
+  }, [key, ...others])
+  const reading = known.key === key ? known.reading : empty
+  return { ...reading, refresh: () => source.current?.refresh() }
+}
+
+/** Calls `load` again and again; a new `key` starts over. A hidden page reads nothing. */
+export function useLive<T>(key: string, load: () => Promise<CallOutcome<T>>, everyMs: number): Live<T> {
   const latest = useRef(load)
   latest.current = load
-  useEffect(() => {
-    const polling = startPolling<T>({
-      load: () => latest.current(),
-      everyMs,
-      onChange: (reading) => setKnown({ key, reading }),
-      now: () => Date.now(),
-      after: whenSeen,
-    })
-    refresh.current = polling.refresh
-    return () => polling.stop()
-  }, [key, everyMs])
-  const reading = known.key === key ? known.reading : empty
-  return { ...reading, refresh: () => refresh.current() }
+  return useSource<T>(key, [everyMs], (tools) => startPolling({ ...tools, load: () => latest.current(), everyMs }))
 }
 
 /** A whole list of the API. */
@@ -45,7 +61,7 @@ export function useRows(path: string, everyMs: number): Live<Rows> {
 }
 
 /** Waits for `ms`, and then until the page is visible. */
-export function whenSeen(ms: number, then: () => void): () => void {
+function whenSeen(ms: number, then: () => void): () => void {
   const run = () => {
     if (document.visibilityState === 'hidden') return
     document.removeEventListener('visibilitychange', run)

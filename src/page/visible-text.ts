@@ -11,14 +11,8 @@ export function visibleText(text: string): string {
   })
 }
 
-interface CutText {
-  readonly text: string
-  /** How many characters were left out. */
-  readonly left: number
-}
-
-/** The first `most` characters of a text, made visible; no character is cut in two. */
-export function cutText(text: string, most: number): CutText {
+/** The first `most` characters of a text, made visible, and how many are left; no character is cut in two. */
+export function cutText(text: string, most: number) {
   if (text.length <= most) return { text: visibleText(text), left: 0 }
   const isPair = /[\ud800-\udbff]/.test(text.charAt(most - 1))
   const end = isPair ? most - 1 : most

@@ -58,61 +58,42 @@ eachStore((store) => {
         visitor.destroy()
         return String(alive)
       }
-      let tcp = ''
-      const writes: readonly [
-        what: string,
-        write: () => Promise<unknown>,
-        look: () => Promise<string>,
-        sees: string,
-      ][] = [
-        ['another backend', () => world.api.put(`${route.path}/backend`, spare), seen, 'new'],
-        [
-          'a filter',
-          () => world.api.put(`${route.path}/user_agent_filter`, { deny: ['x'] }),
-          seen,
-          'ERR_USER_AGENT_REFUSED',
-        ],
-        ['no filter', () => world.api.delete(`${route.path}/user_agent_filter`), seen, 'new'],
-        [
-          'a policy',
-          () => world.api.put(`${route.path}/policy`, { inbound: [{ actions: [said('by a rule')] }] }),
-          seen,
-          'by a rule',
-        ],
-        ['without it', () => world.api.delete(`${route.path}/policy`), seen, 'new'],
-        [
-          'an IP restriction',
-          () => world.api.put(`${route.path}/ip_restriction`, { ip_policy_ids: [policy] }),
-          seen,
-          'new',
-        ],
-        [
-          'a rule of its policy',
-          () => world.api.create('/ip_policy_rules', { cidr: '127.0.0.1/32', action: 'deny', ip_policy_id: policy }),
-          seen,
-          'ERR_IP_REFUSED',
-        ],
-        ['no restriction', () => world.api.delete(`${route.path}/ip_restriction`), seen, 'new'],
-        ['a longer route', () => world.api.update(route.path, { match: '/deeper' }), seen, 'ERR_NO_ROUTE'],
-        ['the route as it was', () => world.api.update(route.path, { match: '/' }), seen, 'new'],
-        ['no name', () => world.api.update(edge.path, { hostports: [] }), () => gone(), 'ERR_ENDPOINT_OFFLINE'],
-        [
-          'a TCP edge',
-          async () => {
-            const made = await world.api.create('/edges/tcp', { hostports: [`a:${port}`], backend: shouting })
-            tcp = made.id
-          },
-          isOpen,
-          'true',
-        ],
-        ['no TCP edge', () => world.api.delete(`/edges/tcp/${tcp}`), isOpen, 'false'],
-      ]
       const gone = async () => (await world.ask(edge.name, { tls: { rejectUnauthorized: false } })).code ?? 'served'
-
-      for (const [what, write, look, sees] of writes) {
-        await write()
-        assert.equal(await look(), sees, `${what} was not in force when the write was answered (D100)`)
+      const tcp = await world.api.create('/edges/tcp', { backend: shouting })
+      const rule = { cidr: '127.0.0.1/32', action: 'deny', ip_policy_id: policy }
+      const byRule = { inbound: [{ actions: [said('by a rule')] }] }
+      const writes: readonly [what: string, call: string, body: unknown, look: () => Promise<string>, sees: string][] =
+        [
+          ['another backend', `PUT ${route.path}/backend`, spare, seen, 'new'],
+          ['a filter', `PUT ${route.path}/user_agent_filter`, { deny: ['x'] }, seen, 'ERR_USER_AGENT_REFUSED'],
+          ['no filter', `DELETE ${route.path}/user_agent_filter`, undefined, seen, 'new'],
+          ['a policy', `PUT ${route.path}/policy`, byRule, seen, 'by a rule'],
+          ['without it', `DELETE ${route.path}/policy`, undefined, seen, 'new'],
+          ['an IP restriction', `PUT ${route.path}/ip_restriction`, { ip_policy_ids: [policy] }, seen, 'new'],
+          ['a rule of its policy', 'POST /ip_policy_rules', rule, seen, 'ERR_IP_REFUSED'],
+          ['no restriction', `DELETE ${route.path}/ip_restriction`, undefined, seen, 'new'],
+          ['a longer route', `PATCH ${route.path}`, { match: '/deeper' }, seen, 'ERR_NO_ROUTE'],
+          ['the route as it was', `PATCH ${route.path}`, { match: '/' }, seen, 'new'],
+          ['no name', `PATCH ${edge.path}`, { hostports: [] }, gone, 'ERR_ENDPOINT_OFFLINE'],
+          ['a TCP port', `PATCH /edges/tcp/${tcp.id}`, { hostports: [`a:${port}`] }, isOpen, 'true'],
+          ['no TCP edge', `DELETE /edges/tcp/${tcp.id}`, undefined, isOpen, 'false'],
+        ]
+      const pending: string[] = []
+      for (const [what, call, body, look, sees] of writes) {
+        const [method = '', path = ''] = call.split(' ')
+        const { status, headers, text } = await world.api.send(method, path, { body })
+        assert.ok(status < 300, `${what}: ${text}`)
+        const isInForce = headers.get('service-in-force') === 'yes'
+        if (isInForce) assert.equal(await look(), sees, `${what} was not in force when the write was answered (D100)`)
+        else {
+          // A busy machine may need more than the second for which a write waits.
+          assert.equal(headers.get('service-in-force'), 'pending')
+          pending.push(what)
+          await until(what, async () => (await look()) === sees)
+        }
       }
+      t.diagnostic(`pending: ${pending.join(', ') || 'none'}`)
+      assert.ok(pending.length < writes.length, 'no write was in force when it was answered')
       session.destroy()
       socket.destroy()
       await bystanders.end()

@@ -2,7 +2,7 @@
 /** One sample of every action in every phase that it has, and how its effect is observed. */
 import assert from 'node:assert/strict'
 import { gunzipSync } from 'node:zlib'
-import type { ActionName } from '../../src/modules/policy/engine/action-names.ts'
+import type { ActionName } from '../../src/modules/policy/engine/actions.ts'
 import type { Seen } from './edges/upstreams.ts'
 import type { Answer, Ask } from './edges/visitor.ts'
 

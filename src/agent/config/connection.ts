@@ -6,7 +6,7 @@ import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '.
 import { parseConnections } from '../session-connections.ts'
 import { type AgentFile, readAgentFile } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
-import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE } from './find-file.ts'
+import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE, type StartedFrom } from './find-file.ts'
 import { textReader } from './text-files.ts'
 
 export interface AgentFlags {
@@ -18,20 +18,10 @@ export interface AgentFlags {
   readonly inspectListen?: string | undefined
 }
 
-export interface AgentConfig
-  extends Pick<
-    AgentFile,
-    | 'ca'
-    | 'authtoken'
-    | 'updateChecks'
-    | 'update'
-    | 'remoteManagement'
-    | 'heartbeatIntervalMs'
-    | 'heartbeatToleranceMs'
-    | 'connections'
-    | 'tunnels'
-    | 'notes'
-  > {
+/** What only one file has, or what a configuration always has. */
+type NotShared = 'path' | 'isNgrok' | 'spareAuthtoken' | 'server' | 'metadata' | 'inspectListen'
+
+export interface AgentConfig extends Omit<AgentFile, NotShared> {
   readonly server: ServerAddress
   readonly metadata: string
   readonly inspectListen: InspectListen
@@ -48,23 +38,21 @@ interface Sourced<T> {
 }
 
 /** Rejects with a `ConfigError` that lists everything wrong. */
-export async function readAgentConfig(
-  flags: AgentFlags,
-  { cwd, env }: { cwd: string; env: Environment },
-): Promise<AgentConfig> {
-  const environment = fromEnvironment(env)
-  const found = findAgentFiles({ named: flags.config ?? environment.config, cwd, env })
-  const files = await withLogin(await readAll(found, env), { cwd, env })
+export async function readAgentConfig(flags: AgentFlags, from: StartedFrom): Promise<AgentConfig> {
+  const environment = fromEnvironment(from.env)
+  const found = findAgentFiles(flags.config ?? environment.config, from)
+  const files = await withLogin(await readAll(found, from.env), from)
   const problems: string[] = []
-  const server = chooseServer(flags, environment, files, problems)
+  const given = { flags, environment, files, problems }
+  const server = chooseServer(given)
   const authtoken = first<Secret>([
     ['flag', flags.authtoken],
     ['environment', environment.authtoken],
     ...files.map(({ origin, file }) => [origin, file.authtoken] as const),
     ...files.map(({ origin, file }) => [origin, file.spareAuthtoken] as const),
   ])
-  if (server && authtoken) problems.push(...tokenLeaks(server, authtoken, environment, files))
-  const ca = chooseCa(flags, environment, files, { cwd, server, problems })
+  if (server && authtoken) problems.push(...tokenLeaks(server, authtoken, given))
+  const ca = chooseCa(given, from.cwd, server)
   const [special] = files
   if (special?.origin === 'found' && special.file.update) {
     problems.push(
@@ -79,7 +67,7 @@ export async function readAgentConfig(
     )
   }
   const connections = readFlag('connections', flags.connections, parseConnections, problems)
-  const inspectListen = readFlag('inspect-listen', flags.inspectListen, parseInspectListen, problems)
+  const inspectListen = readFlag('inspect_listen', flags.inspectListen, parseInspectListen, problems)
   if (problems.length > 0 || !server) throw new ConfigError(problems)
   const pick = <K extends keyof AgentFile>(key: K) =>
     files.map(({ file }) => file[key]).find((each) => each !== undefined)
@@ -134,74 +122,63 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
 }
 
 /** A file of ngrok's agent rarely names a Postern server, so the server of `postern login` is used with it. */
-async function withLogin(
-  files: ReadFile[],
-  { cwd, env }: { cwd: string; env: Environment },
-): Promise<readonly ReadFile[]> {
+async function withLogin(files: ReadFile[], from: StartedFrom): Promise<readonly ReadFile[]> {
   const [named] = files
   if (!named?.file.isNgrok) return files
-  const home = findAgentFiles({ cwd, env }).filter(({ origin }) => origin === 'home')
-  const logins = await readAll(home, env)
+  const home = findAgentFiles(undefined, from).filter(({ origin }) => origin === 'home')
+  const logins = await readAll(home, from.env)
   return [named, ...logins.map(({ origin, file }) => ({ origin, file: { ...file, tunnels: new Map() } }))]
 }
 
-function chooseServer(
-  flags: AgentFlags,
-  environment: AgentFlags,
-  files: readonly ReadFile[],
-  problems: string[],
-): Sourced<ServerAddress> | undefined {
+/** All that was given, and what is wrong with it. */
+interface Given {
+  readonly flags: AgentFlags
+  readonly environment: AgentFlags
+  readonly files: readonly ReadFile[]
+  readonly problems: string[]
+}
+
+function chooseServer({ flags, environment, files, problems }: Given): Sourced<ServerAddress> | undefined {
   const written = first<string>([
     ['flag', flags.server],
     ['environment', environment.server],
   ])
   const inFile = first<ServerAddress>(files.map(({ origin, file }) => [origin, file.server] as const))
   if (!written && inFile) return inFile
-  const { value, by } = written ?? { value: DEFAULT_SERVER, by: 'default' as const }
-  try {
-    return { value: parseServer(value), by }
-  } catch (error) {
-    const name = by === 'flag' ? '--server' : 'POSTERN_SERVER'
-    problems.push(`\`server\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
-    return undefined
-  }
+  const { value: text, by } = written ?? { value: DEFAULT_SERVER, by: 'default' as const }
+  const from = by === 'flag' ? '--server' : 'POSTERN_SERVER'
+  const value = parsed('server', from, () => parseServer(text), problems)
+  return value && { value, by }
 }
 
 /** The value of a flag whose key has the same name. */
-function readFlag<T>(
-  name: string,
-  text: string | undefined,
-  parse: (text: string) => T,
-  problems: string[],
-): T | undefined {
+function readFlag<T>(key: string, text: string | undefined, parse: (text: string) => T, problems: string[]) {
   if (text === undefined) return undefined
+  return parsed(key, `--${key.replaceAll('_', '-')}`, () => parse(text), problems)
+}
+
+/** The value of a key; a fault is added to `problems`, with the flag or variable that the value is `from`. */
+function parsed<T>(key: string, from: string, parse: () => T, problems: string[]): T | undefined {
   try {
-    return parse(text)
+    return parse()
   } catch (error) {
-    const key = name.replaceAll('-', '_')
-    problems.push(`\`${key}\` (--${name}) ${error instanceof Error ? error.message : String(error)}`)
+    problems.push(`\`${key}\` (${from}) ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   }
 }
 
 /** The CA of a file is trusted only for the server of the same file. */
 function chooseCa(
-  flags: AgentFlags,
-  environment: AgentFlags,
-  files: readonly ReadFile[],
-  { cwd, server, problems }: { cwd: string; server: Sourced<ServerAddress> | undefined; problems: string[] },
+  { flags, environment, files, problems }: Given,
+  cwd: string,
+  server: Sourced<ServerAddress> | undefined,
 ): string | undefined {
   const written = flags.ca ?? environment.ca
   if (written === undefined) {
     return files.find(({ file }) => file.ca !== undefined && isSame(file.server, server?.value))?.file.ca
   }
-  try {
-    return certificatesPem(textReader(cwd)(written))
-  } catch (error) {
-    const name = flags.ca === undefined ? 'POSTERN_CA' : '--ca'
-    problems.push(`\`ca\` (${name}) ${error instanceof Error ? error.message : String(error)}`)
-    return undefined
-  }
+  const from = flags.ca === undefined ? 'POSTERN_CA' : '--ca'
+  return parsed('ca', from, () => certificatesPem(textReader(cwd)(written)), problems)
 }
 
 /**
@@ -211,8 +188,7 @@ function chooseCa(
 function tokenLeaks(
   server: Sourced<ServerAddress>,
   authtoken: Sourced<Secret>,
-  environment: AgentFlags,
-  files: readonly ReadFile[],
+  { environment, files }: Given,
 ): string[] {
   if (server.by !== 'found' || authtoken.by === 'found' || authtoken.by === 'flag') return []
   const home = files.find(({ origin }) => origin === 'home')

@@ -7,6 +7,12 @@ export const LOCAL_FILE = 'postern-agent.yml'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** From where an agent is started. */
+export interface StartedFrom {
+  readonly cwd: string
+  readonly env: Environment
+}
+
 export interface FoundFile {
   readonly path: string
   /** Whether the user named the file, it is in the user's home, or it was found in the working folder. */
@@ -14,15 +20,7 @@ export interface FoundFile {
 }
 
 /** The files that exist, the most specific first. A named file is used alone, and is not checked for existence here. */
-export function findAgentFiles({
-  named,
-  cwd,
-  env,
-}: {
-  named?: string | undefined
-  cwd: string
-  env: Environment
-}): FoundFile[] {
+export function findAgentFiles(named: string | undefined, { cwd, env }: StartedFrom): FoundFile[] {
   if (named !== undefined) return [{ path: resolve(cwd, named), origin: 'named' }]
   const files: FoundFile[] = [
     { path: join(cwd, LOCAL_FILE), origin: 'found' },

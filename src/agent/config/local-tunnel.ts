@@ -3,13 +3,6 @@ import { isContent, type ReadText } from '../../link/options/file-values.ts'
 import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { readOne, refusedInTunnels } from './ngrok-file.ts'
 import { localTunnelKeys } from './ngrok-keys.ts'
-import type { TunnelPlans } from './tunnel-options.ts'
-
-interface LocalTunnel {
-  /** Undefined when there are problems. */
-  readonly plans: TunnelPlans | undefined
-  readonly problems: readonly Problem[]
-}
 
 /** Callers of the API must not be able to read the agent's files and environment. */
 const contentOnly: ReadText = (text) => {
@@ -17,11 +10,11 @@ const contentOnly: ReadText = (text) => {
   throw new Error('must be the content itself: this API reads no files')
 }
 
-/** `isTaken` tells whether a tunnel has this name. */
+/** `isTaken` tells whether a tunnel has this name. There are no plans when there are problems. */
 export function readLocalTunnel(
   { name: given, ...rest }: Readonly<Record<string, unknown>>,
   { isTaken }: { readonly isTaken: (name: string) => boolean },
-): LocalTunnel {
+) {
   const problems: Problem[] = []
   const name = new OptionReader({ name: given }, problems).textOrNumber('name') || freeName(isTaken)
   if (isTaken(name)) problems.push({ path: ['name'], fault: 'is the name of another tunnel' })

@@ -50,20 +50,13 @@ interface NgrokContext {
   readonly problems: Problem[]
 }
 
-interface NgrokFile {
-  readonly file: AgentFile
-  readonly problems: readonly Problem[]
-  /** The settings that are ignored. */
-  readonly notes: readonly Problem[]
-}
-
 /** Whether a file has one of ngrok's versions. */
 export function isNgrokFile({ version }: Readonly<Record<string, unknown>>): boolean {
   return version === 2 || version === '2' || version === 3 || version === '3'
 }
 
-/** Translates ngrok's tunnels and endpoints to ours, and then reads them as ours. */
-export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: string, env: Environment): NgrokFile {
+/** Translates ngrok's tunnels and endpoints to ours, and then reads them as ours. The notes are settings that are ignored. */
+export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: string, env: Environment) {
   const problems: Problem[] = []
   const notes: Problem[] = []
   const context = { readText: textReader(dirname(path)), env, problems }
@@ -74,7 +67,7 @@ export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: s
   const tunnels = readTunnels(top.map('tunnels'), values.tunnels, context)
   if (isThird) readEndpoints(top, values.endpoints, tunnels, context)
   else refuseVersion(top, ['agent', 'endpoints'], 'belongs to version 3 of the file; write `version: 3`')
-  const file = { path, ...readSettings(settings, { isThird, notes, readText: context.readText }), tunnels }
+  const file: AgentFile = { path, ...readSettings(settings, { isThird, notes, readText: context.readText }), tunnels }
   if (isThird)
     refuseVersion(top, ['authtoken', ...Object.keys(leftOut)], 'belongs under `agent` in version 3 of the file')
   for (const reader of new Set([top, settings])) reader.finish()

@@ -60,14 +60,8 @@ export const endpointKeys: KeyTable = [
 /** Keys that are refused with a message of their own, which says why. */
 export type RefusedKeys = Readonly<Record<string, string>>
 
-interface Translated {
-  /** By our keys. */
-  readonly values: Record<string, unknown>
-  readonly problems: readonly Problem[]
-}
-
 /** The values under our keys; a key that is not in `table` is a problem. An empty string counts as absent, as in ngrok. */
-export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: RefusedKeys): Translated {
+export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: RefusedKeys) {
   const values: Record<string, unknown> = {}
   const problems: Problem[] = []
   const walk = (map: Readonly<Record<string, unknown>>, path: Path): void => {

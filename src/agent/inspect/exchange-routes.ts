@@ -1,58 +1,46 @@
 /** `/api/exchanges` of the local API, for the agent's page: in the shape of the server's `/exchanges`. */
-import type { ServerResponse } from 'node:http'
 import { isMap, OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { exchangeItem, wholeExchange } from './exchange-view.ts'
 import type { HeadField } from './http-head.ts'
-import { notFound, sendJson, sendNothing } from './local-answer.ts'
-import { type LocalRequest, limitOf, readBody } from './local-request.ts'
+import { sendJson, sendNothing } from './local-answer.ts'
+import { type LocalCall, readBody } from './local-request.ts'
 import type { RequestChanges } from './replay.ts'
-import { ofTunnel, refuse, replayById } from './request-routes.ts'
-import type { LocalParts } from './tunnel-routes.ts'
+import { listedExchanges, namedExchange, refuse, replayOf } from './request-routes.ts'
 
+/** How many exchanges a list has by default. */
 const USUAL = 100
-const MOST = 500
 
 /** The most fields that a changed request may have, and their longest line, in characters. */
 const MAX_FIELDS = 200
 const FIELD_CHARACTERS = 16 * 1024
 
-export function listExchanges({ inspector }: LocalParts, { query }: LocalRequest, response: ServerResponse): void {
-  const limit = limitOf(query, { usual: USUAL, most: MOST })
-  const { exchanges } = inspector
-  const found = ofTunnel(exchanges.latest(), query.get('tunnel_name')).slice(0, limit)
-  const items = found.map((exchange) => exchangeItem(exchange, exchanges.idOf(exchange)))
-  const { leftOut } = inspector
-  sendJson(response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null, left_out: leftOut })
+export function listExchanges(call: LocalCall): void {
+  const { exchanges, leftOut } = call.inspector
+  const items = listedExchanges(call, USUAL).map((exchange) => exchangeItem(exchange, exchanges.idOf(exchange)))
+  sendJson(call.response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null, left_out: leftOut })
 }
 
-export async function getExchange(
-  { inspector }: LocalParts,
-  { params: [id = ''], path }: LocalRequest,
-  response: ServerResponse,
-) {
-  const exchange = inspector.exchanges.find(id)
-  if (!exchange) throw notFound(path)
-  sendJson(response, 200, await wholeExchange(exchange, id, inspector.unpacker))
+export async function getExchange(call: LocalCall): Promise<void> {
+  const { inspector, param: id, response } = call
+  sendJson(response, 200, await wholeExchange(namedExchange(call), id, inspector.unpacker))
 }
 
-export function forgetExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+export function forgetExchanges({ inspector, response }: LocalCall): void {
   inspector.exchanges.clear()
   sendNothing(response)
 }
 
-export async function replayExchange(parts: LocalParts, asked: LocalRequest, response: ServerResponse) {
-  const { request, path } = asked
-  const [id = ''] = asked.params
-  const { exchanges } = parts.inspector
-  if (!exchanges.find(id)) throw notFound(path)
+export async function replayExchange(call: LocalCall): Promise<void> {
+  namedExchange(call)
   const problems: Problem[] = []
-  const reader = new OptionReader(await readBody(request), problems)
+  const reader = new OptionReader(await readBody(call.request), problems)
   const tunnelName = reader.text('tunnel_name')
   const changes = readChanges(reader)
   reader.finish()
   refuse(problems)
-  const sent = await replayById(parts, { id, path, tunnelName, changes })
-  sendJson(response, 201, exchangeItem(sent, exchanges.idOf(sent)))
+  // It may have been dropped while the body was read.
+  const sent = await replayOf(namedExchange(call), call, { tunnelName, changes })
+  sendJson(call.response, 201, exchangeItem(sent, call.inspector.exchanges.idOf(sent)))
 }
 
 /** No value may break out of the line of the request that it is written to. */

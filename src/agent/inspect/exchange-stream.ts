@@ -2,9 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { exchangeItem, frameView, socketMessages } from './exchange-view.ts'
 import type { InspectedExchange } from './inspected-exchange.ts'
-import { notFound } from './local-answer.ts'
-import type { LocalRequest } from './local-request.ts'
-import type { LocalParts } from './tunnel-routes.ts'
+import type { LocalCall } from './local-request.ts'
+import { namedExchange } from './request-routes.ts'
 
 /** How long changes are gathered, in milliseconds. */
 const GATHER_MS = 100
@@ -19,7 +18,7 @@ const WAITING_BYTES = 256 * 1024
  * `GET /api/exchanges/stream`: `following` once all further changes will be sent, then events `exchange` with an item of
  * the list, and `removed` with an id.
  */
-export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+export function streamExchanges({ inspector, response }: LocalCall): void {
   const { exchanges } = inspector
   // All that waits for a slow reader is this list of changed exchanges, which is no longer than the list of kept exchanges.
   // Once the reader goes on, it gets the latest state of each.
@@ -46,11 +45,9 @@ export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest,
  * `GET /api/exchanges/{id}/stream`: events `frame`, from the oldest kept one on, and `exchange` whenever it has changed.
  * Frames that were dropped before they could be sent are counted in an event `missed`.
  */
-export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, response: ServerResponse): void {
-  const { exchanges } = inspector
-  const [id = ''] = asked.params
-  const exchange = exchanges.find(id)
-  if (!exchange) throw notFound(asked.path)
+export function streamFrames(call: LocalCall): void {
+  const { response, param: id } = call
+  const exchange = namedExchange(call)
   let sent = 0
   let isRemoved = false
   const messages = socketMessages(exchange)
@@ -74,7 +71,7 @@ export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, res
     if (isRemoved || exchange.end !== undefined) response.end()
   })
   flow.onClosed(
-    exchanges.listen((each, change) => {
+    call.inspector.exchanges.listen((each, change) => {
       if (each !== exchange) return
       isRemoved ||= change === 'removed'
       flow.soon()

@@ -18,14 +18,24 @@ interface FiguresWatchOptions {
   readonly clock: () => number
   /** A request began, or got its answer. */
   readonly onChange: () => void
+  /** Gets all exchanges too. It cannot leave any out, since all are counted. */
+  readonly inspector?: ExchangeWatcher | undefined
 }
 
-export function figuresWatch({ figures, tunnel, now, clock, onChange }: FiguresWatchOptions): ExchangeWatcher {
+export function figuresWatch({
+  figures,
+  tunnel,
+  now,
+  clock,
+  onChange,
+  inspector,
+}: FiguresWatchOptions): ExchangeWatcher {
   return {
-    began({ method, target }: PassingRequest): ExchangeNotes {
+    began(begun: PassingRequest): ExchangeNotes {
+      const notes = inspector?.began(begun)
       const at = now()
       const request: SeenRequest = {
-        ...{ tunnel, time: clock(), method, path: target.slice(0, PATH_CHARACTERS) },
+        ...{ tunnel, time: clock(), method: begun.method, path: begun.target.slice(0, PATH_CHARACTERS) },
         ...{ status: undefined, durationMs: undefined },
       }
       const answered = (status: number): void => {
@@ -38,8 +48,17 @@ export function figuresWatch({ figures, tunnel, now, clock, onChange }: FiguresW
       figures.saw(request)
       onChange()
       return {
-        onAnswered: ({ status }) => answered(status),
-        onEnded: (how) => {
+        onRequestBody: (chunk) => notes?.onRequestBody?.(chunk),
+        onRequestEnded: () => notes?.onRequestEnded?.(),
+        onAnswered(head) {
+          notes?.onAnswered(head)
+          answered(head.status)
+        },
+        onResponseBody: (chunk) => notes?.onResponseBody?.(chunk),
+        onFrame: (from, frame) => notes?.onFrame?.(from, frame),
+        onEvent: (event) => notes?.onEvent?.(event),
+        onEnded(how) {
+          notes?.onEnded(how)
           if (how === 'unserved') answered(BAD_GATEWAY)
         },
       }

@@ -5,7 +5,7 @@ import { createServer } from '../../lib/http/node-http.ts'
 import { readBuiltPage } from './built-page.ts'
 import type { InspectAddress } from './listen-address.ts'
 import { type InspectorPage, localApi } from './local-api.ts'
-import type { LocalParts } from './tunnel-routes.ts'
+import type { LocalParts } from './local-request.ts'
 
 /** How many ports are tried, one after the other. */
 const PORTS = 100

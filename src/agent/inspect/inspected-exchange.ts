@@ -1,6 +1,7 @@
 /** One exchange that the inspector keeps: the heads, the bodies up to a limit, and the frames as they came. */
 import type { ExchangeEnd, ExchangeNotes, PassingRequest, PassingResponse, Sender } from './connection-watch.ts'
 import type { SentEvent } from './event-reader.ts'
+import type { InspectedExchanges } from './inspected-exchanges.ts'
 import { KeptBytes } from './kept-bytes.ts'
 import type { WebSocketFrame, WebSocketFrameType } from './websocket-reader.ts'
 
@@ -36,17 +37,6 @@ export interface ExchangeOrigin {
   readonly onEnded?: ((durationMs: number) => void) | undefined
 }
 
-/** Keeps exchanges within a memory limit. One is shared by all exchanges, since each request is one. */
-export interface ExchangeKeeper {
-  /** Milliseconds, for durations. */
-  now(): number
-  /** Milliseconds since 1970. */
-  clock(): number
-  /** The memory of an exchange has changed by so many bytes. */
-  onGrew(bytes: number): void
-  onChange(exchange: InspectedExchange): void
-}
-
 export class InspectedExchange implements ExchangeNotes {
   readonly number: number
   readonly origin: ExchangeOrigin
@@ -57,7 +47,8 @@ export class InspectedExchange implements ExchangeNotes {
   readonly requestHead: string
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  readonly #keeper: ExchangeKeeper
+  /** One is shared by all exchanges, since each request is one. */
+  readonly #keeper: InspectedExchanges
   readonly #began: number
   #requestBody: KeptBytes | undefined
   #responseHead: string | undefined
@@ -78,7 +69,7 @@ export class InspectedExchange implements ExchangeNotes {
     number: number,
     { method, target, protocol, text }: PassingRequest,
     origin: ExchangeOrigin,
-    keeper: ExchangeKeeper,
+    keeper: InspectedExchanges,
   ) {
     this.number = number
     this.origin = origin

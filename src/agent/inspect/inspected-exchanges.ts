@@ -1,6 +1,6 @@
 /** The latest exchanges of an agent, bounded in number and size, in memory only. */
 import type { PassingRequest } from './connection-watch.ts'
-import { type ExchangeKeeper, type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
+import { type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
 
 /** How many exchanges are kept, and how many bytes of them in all. */
 const MAX_EXCHANGES = 500
@@ -16,8 +16,10 @@ interface InspectedExchangesOptions {
 /** Called for changes; `removed` means that the exchange is no longer kept. */
 type ExchangeListener = (exchange: InspectedExchange, change: 'changed' | 'removed') => void
 
-export class InspectedExchanges implements ExchangeKeeper {
+export class InspectedExchanges {
+  /** Milliseconds, for durations. */
   readonly now: () => number
+  /** Milliseconds since 1970. */
   readonly clock: () => number
   readonly #maxBytes: number
   /** A ring buffer by number, from the oldest to the newest. */
@@ -84,6 +86,7 @@ export class InspectedExchanges implements ExchangeKeeper {
     return () => void this.#listeners.delete(listener)
   }
 
+  /** The memory of an exchange has changed by so many bytes. */
   onGrew(bytes: number): void {
     this.#bytes += bytes
     if (bytes > 0) this.#makeRoom()

@@ -7,7 +7,7 @@ import type { Visitor } from '../forward.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 import type { ExchangeNotes, ExchangeWatcher } from './connection-watch.ts'
 import { InspectedExchanges } from './inspected-exchanges.ts'
-import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
+import { RateMeter } from './rate-meter.ts'
 
 /**
  * How many exchanges per second are kept, with bursts of twice as many. More exchanges would be gone from the list before
@@ -34,7 +34,7 @@ export class Inspector implements AgentInspector {
   readonly exchanges: InspectedExchanges
   /** For bodies that were sent compressed. */
   readonly unpacker = new Unpacker()
-  readonly #meters: TunnelMeters
+  readonly #meters = new WeakMap<AgentTunnel, { readonly connections: RateMeter; readonly requests: RateMeter }>()
   readonly #now: () => number
   readonly #allowance: TokenBucket
   /** Since when the allowance is used up. It stands for the time of all that passes until then: reading the clock has a cost. */
@@ -45,7 +45,6 @@ export class Inspector implements AgentInspector {
 
   constructor({ now = () => performance.now(), clock = Date.now }: InspectorOptions = {}) {
     this.exchanges = new InspectedExchanges({ now, clock })
-    this.#meters = new TunnelMeters(now)
     this.#now = now
     this.#allowance = new TokenBucket(KEPT_PER_SECOND, now())
   }
@@ -69,19 +68,22 @@ export class Inspector implements AgentInspector {
     return this.#started.has(name)
   }
 
-  meterOf(tunnel: AgentTunnel): TunnelMeter {
-    return this.#meters.of(tunnel)
+  meterOf(tunnel: AgentTunnel) {
+    let meter = this.#meters.get(tunnel)
+    if (!meter) {
+      meter = { connections: new RateMeter(this.#now), requests: new RateMeter(this.#now) }
+      this.#meters.set(tunnel, meter)
+    }
+    return meter
   }
 
   event(event: AgentEvent): void {
-    if (event.type === 'connection-opened') this.#meters.of(event.tunnel).connections.began()
-    else if (event.type === 'connection-closed') {
-      this.#meters.of(event.tunnel).connections.ended(event.end.durationMs)
-    }
+    if (event.type === 'connection-opened') this.meterOf(event.tunnel).connections.began()
+    else if (event.type === 'connection-closed') this.meterOf(event.tunnel).connections.ended(event.end.durationMs)
   }
 
   watch(tunnel: AgentTunnel, { address, proto }: Visitor): ExchangeWatcher {
-    const { requests } = this.#meters.of(tunnel)
+    const { requests } = this.meterOf(tunnel)
     const scheme = proto === 'http' ? ('http' as const) : ('https' as const)
     const origin = {
       ...{ tunnelName: shownName(tunnel), scheme, clientAddress: address, replayOf: undefined },

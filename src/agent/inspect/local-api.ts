@@ -4,26 +4,24 @@ import { isIP } from 'node:net'
 import { forgetExchanges, getExchange, listExchanges, replayExchange } from './exchange-routes.ts'
 import { streamExchanges, streamFrames } from './exchange-stream.ts'
 import { LocalRefusal, notFound, sendJson, sendRefusal } from './local-answer.ts'
-import type { LocalRequest } from './local-request.ts'
-import { forgetRequests, getRequest, listRequests, replayRequest } from './request-routes.ts'
-import { getStatus, getTunnel, type LocalParts, listTunnels, startTunnel, stopTunnel } from './tunnel-routes.ts'
-
-type Handler = (parts: LocalParts, asked: LocalRequest, response: ServerResponse) => void | Promise<void>
+import type { LocalCall, LocalParts } from './local-request.ts'
+import { getRequest, listRequests, replayRequest } from './request-routes.ts'
+import { getStatus, getTunnel, listTunnels, startTunnel, stopTunnel } from './tunnel-routes.ts'
 
 interface LocalRoute {
   readonly path: RegExp
-  readonly methods: Readonly<Record<string, Handler>>
+  readonly methods: Readonly<Record<string, (call: LocalCall) => void | Promise<void>>>
 }
 
 /** Matched without a trailing slash; `stream` must come before ids. */
 const routes: readonly LocalRoute[] = [
-  { path: /^\/api$/, methods: { GET: (_parts, _asked, response) => sendJson(response, 200, root) } },
+  { path: /^\/api$/, methods: { GET: ({ response }) => sendJson(response, 200, root) } },
   { path: /^\/api\/status$/, methods: { GET: getStatus } },
   { path: /^\/api\/tunnels$/, methods: { GET: listTunnels, POST: startTunnel } },
   { path: /^\/api\/tunnels\/([^/]+)$/, methods: { GET: getTunnel, DELETE: stopTunnel } },
   {
     path: /^\/api\/requests\/http$/,
-    methods: { GET: listRequests, POST: replayRequest, DELETE: forgetRequests },
+    methods: { GET: listRequests, POST: replayRequest, DELETE: forgetExchanges },
   },
   { path: /^\/api\/requests\/http\/([^/]+)$/, methods: { GET: getRequest } },
   { path: /^\/api\/exchanges$/, methods: { GET: listExchanges, DELETE: forgetExchanges } },
@@ -92,8 +90,8 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
       response.setHeader('Allow', Object.keys(found.methods).join(', '))
       throw new LocalRefusal(405, `${plain} accepts only ${Object.keys(found.methods).join(', ')}`)
     }
-    const params = decodeParams(found.path.exec(plain)?.slice(1) ?? [], path)
-    await handler(parts, { request, path, query: new URLSearchParams(search), params }, response)
+    const param = decodeParam(found.path.exec(plain)?.[1] ?? '', path)
+    await handler({ ...parts, request, response, path, query: new URLSearchParams(search), param })
   }
 }
 
@@ -107,9 +105,9 @@ function sendFile(response: ServerResponse, method: string, { type, bytes, polic
   response.end(method === 'HEAD' ? undefined : bytes)
 }
 
-function decodeParams(params: readonly string[], path: string): string[] {
+function decodeParam(param: string, path: string): string {
   try {
-    return params.map((each) => decodeURIComponent(each))
+    return decodeURIComponent(param)
   } catch {
     throw notFound(path)
   }

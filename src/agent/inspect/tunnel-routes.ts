@@ -1,5 +1,4 @@
 /** `/api/tunnels` and `/api/status` of the local API: lists tunnels, and starts and stops them while the agent runs. */
-import type { ServerResponse } from 'node:http'
 import { inTime } from '../../lib/in-time.ts'
 import type { Problem } from '../../link/options/option-reader.ts'
 import type { Agent } from '../agent.ts'
@@ -9,33 +8,25 @@ import { readLocalTunnel } from '../config/local-tunnel.ts'
 import type { TunnelPlans } from '../config/tunnel-options.ts'
 import { openTunnel } from '../open-tunnel.ts'
 import type { AgentTunnel } from '../tunnel.ts'
-import { type Inspector, shownName } from './inspector.ts'
+import { shownName } from './inspector.ts'
 import { LocalRefusal, localCodes, notFound, sendJson, sendNothing } from './local-answer.ts'
-import { type LocalRequest, readBody } from './local-request.ts'
+import { type LocalCall, type LocalParts, readBody } from './local-request.ts'
 
 /** How long the server may take to give a tunnel its address, in milliseconds. */
 const START_MS = 15_000
 
-export interface LocalParts {
-  readonly agent: Agent
-  readonly inspector: Inspector
-  readonly version: string
+export function listTunnels(call: LocalCall): void {
+  const tunnels = [...call.agent.tunnels].map((tunnel) => tunnelView(call, tunnel))
+  sendJson(call.response, 200, { tunnels, uri: '/api/tunnels' })
 }
 
-export function listTunnels(parts: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
-  const tunnels = [...parts.agent.tunnels].map((tunnel) => tunnelView(parts, tunnel))
-  sendJson(response, 200, { tunnels, uri: '/api/tunnels' })
+export function getTunnel(call: LocalCall): void {
+  sendJson(call.response, 200, tunnelView(call, namedTunnel(call)))
 }
 
-export function getTunnel(parts: LocalParts, { params: [name = ''], path }: LocalRequest, response: ServerResponse) {
-  const tunnel = findTunnel(parts, name)
-  if (!tunnel) throw notFound(path)
-  sendJson(response, 200, tunnelView(parts, tunnel))
-}
-
-export async function startTunnel(parts: LocalParts, { request }: LocalRequest, response: ServerResponse) {
-  const given = await readBody(request)
-  const { agent, inspector } = parts
+export async function startTunnel(call: LocalCall): Promise<void> {
+  const { agent, inspector } = call
+  const given = await readBody(call.request)
   const isTaken = (name: string): boolean => [...agent.tunnels].some(({ plan }) => plan.name === name)
   const { plans, problems } = readLocalTunnel(given, { isTaken })
   if (!plans || problems.length > 0) throw badTunnel(problems)
@@ -48,28 +39,28 @@ export async function startTunnel(parts: LocalParts, { request }: LocalRequest, 
   const [tunnel] = await openTunnels(agent, plans)
   if (!tunnel) throw notStarted('it was closed')
   inspector.started(plans[0].name)
-  sendJson(response, 201, tunnelView(parts, tunnel))
+  sendJson(call.response, 201, tunnelView(call, tunnel))
 }
 
-export async function stopTunnel(
-  parts: LocalParts,
-  { params: [name = ''], path }: LocalRequest,
-  response: ServerResponse,
-) {
-  const tunnel = findTunnel(parts, name)
-  if (!tunnel) throw notFound(path)
-  await parts.agent.closeTunnel(tunnel)
-  if (![...parts.agent.tunnels].some(({ plan }) => plan.name === tunnel.plan.name)) {
-    parts.inspector.stopped(tunnel.plan.name)
-  }
+export async function stopTunnel(call: LocalCall): Promise<void> {
+  const { agent, inspector, response } = call
+  const tunnel = namedTunnel(call)
+  await agent.closeTunnel(tunnel)
+  if (![...agent.tunnels].some(({ plan }) => plan.name === tunnel.plan.name)) inspector.stopped(tunnel.plan.name)
   sendNothing(response)
 }
 
-export function getStatus({ agent, version }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
+export function getStatus({ agent, version, response }: LocalCall): void {
   const { isOnline, latencyMs } = agent
   const legs = latencyMs === undefined ? [] : [{ latency: Math.round(latencyMs * 1e6) }]
   const status = isOnline ? 'online' : 'offline'
   sendJson(response, 200, { status, agent_version: version, session: { legs }, uri: '/api/status' })
+}
+
+function namedTunnel(call: LocalCall): AgentTunnel {
+  const tunnel = findTunnel(call, call.param)
+  if (!tunnel) throw notFound(call.path)
+  return tunnel
 }
 
 /** Finds a tunnel by its shown name; `name (http)` also means a tunnel that has no other address. */

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { isOurs } from '../../lib/files/is-ours.ts'
+import { isMap } from '../../link/options/option-reader.ts'
 import { isUpdate, parseVersion } from './version.ts'
 
 export interface InstalledRelease {
@@ -39,13 +40,7 @@ export function releaseIn(folder: string, version: string): InstalledRelease {
 /** Returns the path of the launcher in `folder`; throws when it does not hold Postern of that version. */
 export function checkRelease(folder: string, version: string): string {
   const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const isRight =
-    typeof manifest === 'object' &&
-    manifest !== null &&
-    'name' in manifest &&
-    manifest.name === 'postern' &&
-    'version' in manifest &&
-    manifest.version === version
+  const isRight = isMap(manifest) && manifest.name === 'postern' && manifest.version === version
   if (!isRight) throw new Error(`the archive does not hold Postern ${version}`)
   const launcher = join(folder, 'bin', 'postern.js')
   if (!statSync(launcher).isFile()) throw new Error('the archive has no `bin/postern.js`')

@@ -1,5 +1,6 @@
 /** The list of releases, `releases.json`, and which of them to update to. */
 import { MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
+import { isMap } from '../../link/options/option-reader.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { isUpdate, latest } from './version.ts'
 
@@ -44,18 +45,14 @@ export function signedText(version: string, archive: Buffer): Buffer {
 }
 
 function releasesOf(value: unknown): Release[] {
-  const list = isObject(value) ? value.releases : undefined
+  const list = isMap(value) ? value.releases : undefined
   if (!Array.isArray(list)) throw new Error('it has no list called `releases`')
   return list.map((each: unknown) => {
-    if (!isObject(each)) throw new Error('a release must be an object')
+    if (!isMap(each)) throw new Error('a release must be an object')
     const { version, archive, signature } = each
     if (typeof version !== 'string' || typeof archive !== 'string' || typeof signature !== 'string') {
       throw new Error('a release must have `version`, `archive` and `signature`')
     }
     return { version, archive, signature: Buffer.from(signature, 'base64') }
   })
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

@@ -1,7 +1,7 @@
 /** The flags of every agent command: the server, the login, and the output. */
 import { type Command, Option } from 'commander'
 import { ConfigError } from '../../agent/config/config-error.ts'
-import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
+import { type AgentConfig, type AgentFlags, readAgentConfig } from '../../agent/config/connection.ts'
 import { DEFAULT_SERVER } from '../../agent/server-address.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { SettingsError } from '../../server/config/settings-error.ts'
@@ -44,28 +44,16 @@ export function addAgentFlags(command: Command): Command {
     .addOption(new Option('--log-level <level>', 'debug logs every connection').choices(outputLevels).default('info'))
 }
 
-export interface ConnectionOptions {
-  readonly config?: string
-  readonly server?: string
-  readonly ca?: string
+export interface ConnectionOptions extends Omit<AgentFlags, 'authtoken'> {
   readonly authtoken?: string
-  readonly connections?: string
-  readonly inspectListen?: string
   readonly logFormat: Output['format']
   readonly logLevel: Output['level']
 }
 
 /** Throws a `SettingsError` that lists everything wrong. */
 export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
-  const { config, server, ca, authtoken, connections, inspectListen } = command.opts<ConnectionOptions>()
-  const flags = {
-    config,
-    server,
-    ca,
-    authtoken: authtoken ? new Secret(authtoken) : undefined,
-    connections,
-    inspectListen,
-  }
+  const { authtoken, ...others } = command.opts<ConnectionOptions>()
+  const flags = { ...others, authtoken: authtoken ? new Secret(authtoken) : undefined }
   const read = await readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new SettingsError(error.problems) : error
   })

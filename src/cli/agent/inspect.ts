@@ -2,7 +2,7 @@
 
 import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
 import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
-import type { LocalParts } from '../../agent/inspect/tunnel-routes.ts'
+import type { LocalParts } from '../../agent/inspect/local-request.ts'
 import { Failure } from '../command-failure.ts'
 import type { Display } from './display.ts'
 

@@ -22,16 +22,16 @@ interface LinesOptions extends Output {
 interface Line {
   readonly level: 'debug' | 'info' | 'warn'
   readonly msg: string
-  readonly fields?: Record<string, unknown>
+  readonly fields: Readonly<Record<string, unknown>>
 }
 
 export function linesDisplay({ openLines, format, level: least, now = Date.now }: LinesOptions): Display {
   const failures = { since: Number.NEGATIVE_INFINITY, printed: 0, unprinted: 0 }
-  const formatLine = ({ level, msg, fields = {} }: Line): string => {
+  const formatLine = ({ level, msg, fields }: Line): string => {
     const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...maskSecrets(fields) })
     return format === 'json' ? `${line}\n` : prettyLine(line, { color: false })
   }
-  const out = openLines((lost) => formatLine({ level: 'warn', msg: 'log lines were lost', fields: { lines: lost } }))
+  const out = openLines((lost) => formatLine(warning('log lines were lost', { lines: lost })))
   const print = (line: Line): void => {
     if (line.level !== 'debug' || least === 'debug') out.write(formatLine(line))
   }
@@ -49,19 +49,15 @@ export function linesDisplay({ openLines, format, level: least, now = Date.now }
       print(failureOf(event.tunnel, event.end, failures.unprinted))
       failures.unprinted = 0
     },
-    updated: ({ version, error }) =>
-      print(
-        error
-          ? { level: 'warn', msg: 'update failed', fields: { version, reason: error.message } }
-          : { level: 'info', msg: 'updated; restart to use it', fields: { version } },
-      ),
-    inspecting: (inspector) =>
-      print(
-        'url' in inspector
-          ? { level: 'info', msg: 'inspector online', fields: { url: inspector.url } }
-          : { level: 'warn', msg: 'inspector could not start', fields: { reason: inspector.reason } },
-      ),
-    reloaded: ({ level, msg, fields }) => print({ level, msg, fields }),
+    updated({ version, error }) {
+      if (error) print(warning('update failed', { version, reason: error.message }))
+      else print(info('updated; restart to use it', { version }))
+    },
+    inspecting(inspector) {
+      if ('url' in inspector) print(info('inspector online', { url: inspector.url }))
+      else print(warning('inspector could not start', { reason: inspector.reason }))
+    },
+    reloaded: print,
     close() {},
     shown: (limitMs) => out.flush(limitMs),
   }
@@ -69,44 +65,33 @@ export function linesDisplay({ openLines, format, level: least, now = Date.now }
 
 function lineOf(event: AgentEvent): Line | undefined {
   switch (event.type) {
-    case 'online': {
-      const fields = { ...locationOf(event), server_version: event.serverVersion }
-      return { level: 'info', msg: event.isResumed ? 'connected again' : 'connected', fields }
-    }
-    case 'moved': {
-      const fields = { ...locationOf(event), server_version: event.serverVersion }
-      return { level: 'info', msg: 'moved to another connection', fields }
-    }
+    case 'online':
+      return info(event.isResumed ? 'connected again' : 'connected', connectionFields(event))
+    case 'moved':
+      return info('moved to another connection', connectionFields(event))
     case 'offline': {
-      const fields = { reason: event.fault.message, retry_ms: Math.round(event.retryMs) }
-      return { level: 'warn', msg: 'not connected; retrying', fields }
+      const { fault, retryMs } = event
+      return warning('not connected; retrying', { reason: fault.message, retry_ms: Math.round(retryMs) })
     }
     case 'second-online':
-      return { level: 'info', msg: 'connected to a second node', fields: locationOf(event) }
+      return info('connected to a second node', locationOf(event))
     case 'second-offline':
-      return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
-    case 'standby': {
-      const { server, region } = event
-      return { level: 'info', msg: 'standby ready at another node', fields: { server: formatServer(server), region } }
-    }
+      return info('not connected to a second node', { reason: event.fault.message })
+    case 'standby':
+      return info('standby ready at another node', { server: formatServer(event.server), region: event.region })
     case 'tunnel-online':
-      return { level: 'info', msg: 'tunnel online', fields: fieldsOf(event.tunnel) }
+      return info('tunnel online', fieldsOf(event.tunnel))
     case 'tunnel-refused': {
       const { message, serverCode } = event.fault
       const fields = { ...fieldsOf(event.tunnel), reason: message, ...(serverCode && { code: serverCode }) }
-      return { level: 'warn', msg: 'tunnel refused; retrying', fields }
+      return warning('tunnel refused; retrying', fields)
     }
-    case 'tunnel-stopped': {
-      const fields = { ...fieldsOf(event.tunnel), reason: event.message }
-      return { level: 'warn', msg: 'tunnel stopped by the server', fields }
-    }
+    case 'tunnel-stopped':
+      return warning('tunnel stopped by the server', { ...fieldsOf(event.tunnel), reason: event.message })
     case 'connection-opened': {
       const { address, proto } = event.visitor
-      return {
-        level: 'debug',
-        msg: 'connection opened',
-        fields: { tunnel: event.tunnel.plan.name, visitor: address, proto },
-      }
+      const fields = { tunnel: event.tunnel.plan.name, visitor: address, proto }
+      return { level: 'debug', msg: 'connection opened', fields }
     }
     case 'connection-closed': {
       const { visitor, durationMs, bytesIn, bytesOut, error, requestId } = event.end
@@ -122,19 +107,23 @@ function lineOf(event: AgentEvent): Line | undefined {
       return { level: 'debug', msg: 'connection closed', fields }
     }
     case 'service-up':
-      return { level: 'info', msg: 'service answers again', fields: fieldsOf(event.tunnel) }
+      return info('service answers again', fieldsOf(event.tunnel))
     case 'command':
-      return {
-        level: 'info',
-        msg: 'command',
-        fields: { name: event.name, ...(event.error && { refused: event.error }) },
-      }
+      return info('command', { name: event.name, ...(event.error && { refused: event.error }) })
     case 'service-down':
     case 'request':
       return undefined
     default:
       return event satisfies never
   }
+}
+
+function info(msg: string, fields: Line['fields']): Line {
+  return { level: 'info', msg, fields }
+}
+
+function warning(msg: string, fields: Line['fields']): Line {
+  return { level: 'warn', msg, fields }
 }
 
 /** `untold` is how many failures before this one were not logged. */
@@ -145,7 +134,11 @@ function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, u
     ...(requestId && { request: requestId }),
     ...(unprinted > 0 && { untold: unprinted }),
   }
-  return { level: 'warn', msg: 'service does not answer', fields }
+  return warning('service does not answer', fields)
+}
+
+function connectionFields(event: Connected & { readonly serverVersion: string }): Record<string, unknown> {
+  return { ...locationOf(event), server_version: event.serverVersion }
 }
 
 function locationOf({ server, session, region }: Connected): Record<string, unknown> {

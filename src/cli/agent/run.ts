@@ -83,12 +83,8 @@ export async function runAgent(
   const isViewed = output.format === 'auto' && terminal.isTTY
   const inspector = config.inspectListen ? new Inspector() : undefined
   const agent = new Agent({
-    ...heartbeat(config),
-    connections: config.connections ?? 'auto',
-    server: config.server,
-    ca: config.ca,
+    ...config,
     authtoken,
-    metadata: config.metadata,
     version: parts.version,
     isWatched: isViewed,
     inspector,
@@ -153,13 +149,6 @@ const noAuthtoken =
 async function openAll(agent: Agent, tunnels: readonly TunnelPlans[]): Promise<void> {
   await agent.start({ patient: true })
   await Promise.all(tunnels.map((plans) => openTunnel(agent, plans)))
-}
-
-function heartbeat({ heartbeatIntervalMs, heartbeatToleranceMs }: AgentConfig) {
-  return {
-    ...(heartbeatIntervalMs !== undefined && { heartbeatIntervalMs }),
-    ...(heartbeatToleranceMs !== undefined && { heartbeatToleranceMs }),
-  }
 }
 
 function sentence({ code, message, serverCode }: AgentFault): string {

@@ -25,25 +25,29 @@ interface ViewOptions {
   readonly now?: () => number
 }
 
-/** The state of the view, from the agent's events. */
-interface ViewState {
-  status: 'connecting' | 'online' | 'offline'
-  reason: string
-  retryAt: number
-  /** Where it is connected, or trying to connect. */
-  server: ServerAddress
-  session: string
-  /** The session at a second node; `''` without one. */
-  secondSession: string
-  region: string
-  serverVersion: string
-  /** The URL of the inspector; `''` without one. */
-  inspector: string
-  /** The latest message for the user. */
-  note: string
-  /** Services that do not answer, and why. */
-  readonly down: Map<AgentTunnel, string>
+/** The state of the view, from the agent's events; `server` is the one to connect to. */
+function beginning(server: ServerAddress) {
+  return {
+    status: 'connecting' as 'connecting' | 'online' | 'offline',
+    reason: '',
+    retryAt: 0,
+    /** Where it is connected, or trying to connect. */
+    server,
+    session: '',
+    /** The session at a second node; `''` without one. */
+    secondSession: '',
+    region: '',
+    serverVersion: '',
+    /** The URL of the inspector; `''` without one. */
+    inspector: '',
+    /** The latest message for the user. */
+    note: '',
+    /** Services that do not answer, and why. */
+    down: new Map<AgentTunnel, string>(),
+  }
 }
+
+type ViewState = ReturnType<typeof beginning>
 
 type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
 
@@ -51,19 +55,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
   const canvas = new Canvas(screen)
   const color = !env.NO_COLOR
   const paint: Paint = (style, text) => (color ? styleText(style, text, { validateStream: false }) : text)
-  const state: ViewState = {
-    status: 'connecting',
-    reason: '',
-    retryAt: 0,
-    server: config.server,
-    session: '',
-    secondSession: '',
-    region: '',
-    serverVersion: '',
-    inspector: '',
-    note: '',
-    down: new Map(),
-  }
+  const state = beginning(config.server)
   const draw = (): void => canvas.draw(viewLines({ agent, version, state, rows: screen.rows, paint, now: now() }))
   let isDue = false
   const soon = (): void => {

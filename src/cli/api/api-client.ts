@@ -1,11 +1,13 @@
 /** Calls the management API: resolves with the parsed response, or rejects with a `Failure` that says what to do. */
 import { resolve } from 'node:path'
+import { errorCode } from '../../lib/error-code.ts'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { EventStreamReader, type ServerEvent } from '../../lib/http/event-stream-reader.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { certificatesPem } from '../../link/options/file-values.ts'
 import { baseUrl } from '../../server/config/parse-value.ts'
 import { Failure, misuse } from '../command-failure.ts'
+import type { Terminal } from '../terminal.ts'
 import { openAnswer, requestOf, type WholeAnswer, wholeAnswer } from './request.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
@@ -25,7 +27,7 @@ export type Call = (method: CallMethod, path: string, body?: unknown) => Promise
 /** Opens a stream of the API; it ends when the server ends it. */
 export type Follow = (path: string) => AsyncIterable<ServerEvent>
 
-interface Access {
+export interface Access {
   readonly apiUrl?: string | undefined
   readonly apiKey?: string | undefined
   /** A file of certificates in PEM. */
@@ -33,10 +35,7 @@ interface Access {
 }
 
 /** What flags fall back to or refer to: the environment, and files. */
-interface Surrounding {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly cwd: string
-}
+type Surrounding = Pick<Terminal, 'env' | 'cwd'>
 
 /** Uses the address and key from the flags, or else from the environment. */
 export function apiCaller(flags: Access, around: Surrounding): Call {
@@ -113,7 +112,7 @@ function caOf(path: string, cwd: string): string | undefined {
   try {
     return certificatesPem(readSmallFile(resolve(cwd, path), MAX_CA_BYTES))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = errorCode(error)
     throw misuse(code ? `--ca cannot be read: ${code} ${path}` : `--ca ${(error as Error).message}`)
   }
 }

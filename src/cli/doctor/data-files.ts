@@ -1,6 +1,7 @@
 /** The checks of `postern doctor` for the files of a server. */
 import { X509Certificate } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
+import { errorCode } from '../../lib/error-code.ts'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { readKeyFile } from '../../lib/secrets/seal.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
@@ -25,23 +26,19 @@ export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles)
   readonly authority: string | undefined
 } {
   let authority: string | undefined
-  const looks = [
-    () =>
-      look('ca.pem', caFile, 'remove it and restart the server, which writes a new one', () => {
-        const text = readSmallFile(caFile, MAX_CA_BYTES)
-        void new X509Certificate(text)
-        authority = text
-      }),
-    () =>
-      look('key file', keyFile, 'restore it from a backup: secrets cannot be read without it', () =>
-        readKeyFile(keyFile),
-      ),
-    () =>
-      databaseFile === undefined
-        ? []
-        : look('database file', databaseFile, 'restore it from a backup', () => readMark(databaseFile)),
+  const findings = [
+    ...look('ca.pem', caFile, 'remove it and restart the server, which writes a new one', () => {
+      const text = readSmallFile(caFile, MAX_CA_BYTES)
+      void new X509Certificate(text)
+      authority = text
+    }),
+    ...look('key file', keyFile, 'restore it from a backup: secrets cannot be read without it', () =>
+      readKeyFile(keyFile),
+    ),
+    ...(databaseFile === undefined
+      ? []
+      : look('database file', databaseFile, 'restore it from a backup', () => readMark(databaseFile))),
   ]
-  const findings = looks.flatMap((each) => each())
   return { findings, authority }
 }
 
@@ -53,7 +50,7 @@ function look(check: string, path: string, next: string, read: () => unknown): F
     read()
     return [well(check, `${path} is readable`)]
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = errorCode(error) ?? ''
     if (code === 'ENOENT') return []
     if (code === 'EACCES' || code === 'EPERM') {
       return [unknown(check, `${path} cannot be read (${code})`, 'run this as the user that runs the server')]

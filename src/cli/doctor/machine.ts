@@ -1,5 +1,6 @@
 /** The checks of `postern doctor` for the machine: disk space, the limit of open files, and the clock. */
 import { readFile, statfs } from 'node:fs/promises'
+import { errorCode } from '../../lib/error-code.ts'
 import { requestOf } from '../api/request.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
 
@@ -74,9 +75,5 @@ export function clockFinding(host: string, theirs: number, ours: number): Findin
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error && 'code' in error
-    ? String(error.code)
-    : error instanceof Error
-      ? error.message
-      : String(error)
+  return errorCode(error) ?? (error instanceof Error ? error.message : String(error))
 }

@@ -1,8 +1,11 @@
 /** The checks of `postern doctor` for how the server is reached: its listeners, and whether DNS points to it. */
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { errorCode } from '../../lib/error-code.ts'
+import { inTime } from '../../lib/in-time.ts'
 import { reachable } from '../print-first-start.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
 
@@ -116,22 +119,16 @@ function splitAddress(address: string): { readonly host: string; readonly port: 
 }
 
 async function untilOpen<S extends ReturnType<typeof connect>>(socket: S, event: string): Promise<S> {
-  return new Promise((resolve, reject) => {
-    const overdue = setTimeout(() => {
-      socket.destroy()
-      reject(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' }))
-    }, CONNECT_MS)
-    socket.once(event, () => {
-      clearTimeout(overdue)
-      resolve(socket)
-    })
-    socket.once('error', (error) => {
-      clearTimeout(overdue)
-      reject(error)
-    })
-  })
+  const late = () => Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })
+  try {
+    await inTime(once(socket, event), CONNECT_MS, late)
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  return errorCode(error) ?? String(error)
 }

@@ -1,6 +1,7 @@
 /** A file of test cases: described traffic, what it passes through, and the expected outcome. */
-import type { Static, TObject, TProperties } from 'typebox'
+import type { Static } from 'typebox'
 import { check } from '../../lib/shape/check.ts'
+import { closedObject } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { describedFields } from '../../model/described.ts'
 import { verdicts } from '../../model/explanation.ts'
@@ -68,7 +69,3 @@ export function subjectOf(file: CaseFile, one: Case): Subject | undefined {
 }
 
 const subjectNames = ['edge_id', 'route_id', 'policy', 'policy_file'] as const
-
-function closedObject<P extends TProperties>(properties: P): TObject<P> {
-  return Type.Object(properties, { additionalProperties: false })
-}

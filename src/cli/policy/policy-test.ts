@@ -8,7 +8,7 @@ import { printable } from '../../lib/text/printable.ts'
 import type { Described } from '../../model/described.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Explanation } from '../../model/explanation.ts'
-import { apiCaller, type Call, DEFAULT_API_URL } from '../api/api-client.ts'
+import { type Access, apiCaller, type Call, DEFAULT_API_URL } from '../api/api-client.ts'
 import { Failure, misuse } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
 import { printJson } from '../text-table.ts'
@@ -33,11 +33,8 @@ Example:
 
 Exit code: 0 if every outcome is as expected, 1 if one differs, 2 if the file or the command is wrong.`
 
-interface TestOptions {
+interface TestOptions extends Access {
   readonly json?: true
-  readonly apiUrl?: string
-  readonly apiKey?: string
-  readonly ca?: string
 }
 
 interface Ran {

@@ -9,7 +9,7 @@ import type { ControlTools } from '../store/control-tools.ts'
 import { type AcmeAuthority, type AcmeAuthorityOptions, openAuthorityAt } from './acme-authority.ts'
 import { AcmeFault } from './order-fault.ts'
 
-interface AccountOptions
+export interface AccountOptions
   extends Pick<ControlTools, 'store' | 'sealer' | 'now'>,
     Pick<AcmeAuthorityOptions, 'version' | 'directory' | 'email'> {
   readonly eabKeyId: string

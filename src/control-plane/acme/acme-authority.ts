@@ -26,14 +26,6 @@ export interface AcmeChallenge {
   readonly answer: string
 }
 
-/** Whether a name is proven, or how it can be proven. */
-interface AcmeAuthorization {
-  readonly status: string
-  readonly name: string
-  readonly challenges: readonly AcmeChallenge[]
-  readonly problem: AcmeFault | undefined
-}
-
 export interface AcmeAuthorityOptions {
   readonly directory: string
   readonly accountKey: string
@@ -139,7 +131,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
       })
       return found && readOrder({ ...fieldsOf(found.order), url: found.url })
     },
-    async authorizations({ authorizations }: AcmeOrder): Promise<AcmeAuthorization[]> {
+    async authorizations({ authorizations }: AcmeOrder) {
       const asked = { authorizations } as Parameters<typeof client.getAuthorizations>[0] // it reads these alone
       const found: unknown[] = await of(client.getAuthorizations(asked))
       return Promise.all(
@@ -246,10 +238,8 @@ const kinds: readonly string[] = ['http-01', 'tls-alpn-01', 'dns-01']
 /** RFC 8555 §8.1: base64url with at least 128 bits. No authority sends longer ones than this. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/
 
-async function readAuthorization(
-  value: unknown,
-  answerOf: (challenge: unknown) => Promise<string>,
-): Promise<AcmeAuthorization> {
+/** Whether a name is proven, or how it can be proven. */
+async function readAuthorization(value: unknown, answerOf: (challenge: unknown) => Promise<string>) {
   const { status, identifier, challenges } = fieldsOf(value)
   const name = fieldsOf(identifier).value
   if (typeof status !== 'string' || typeof name !== 'string') throw unreadable('an authorization')

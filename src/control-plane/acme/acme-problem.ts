@@ -23,19 +23,13 @@ const codes: Readonly<Record<string, AcmeFaultCode>> = {
 /** Longest time that an authority can make us wait, in milliseconds: a week. */
 const LONGEST_WAIT_MS = 7 * 86_400_000
 
-interface AcmeProblem {
-  /** Without the prefix; empty if there is none. */
-  readonly type: string
-  readonly detail: string
-}
-
 /** The fields of what may be an object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
 }
 
-/** Reads a problem from whatever was sent. */
-export function readProblem(value: unknown): AcmeProblem {
+/** Reads a problem from whatever was sent; its type is without the prefix, and empty if there is none. */
+export function readProblem(value: unknown) {
   const { type, detail } = fieldsOf(value)
   return {
     type: typeof type === 'string' && type.startsWith(PREFIX) ? type.slice(PREFIX.length) : '',

@@ -8,7 +8,7 @@ import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
+export interface CertificateOrdersOptions extends OrderWorkOptions, Pick<ControlTools, 'store'> {
   readonly wanted: WantedNames
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
@@ -17,12 +17,6 @@ interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, 
   readonly whyNotOrder: (name: string) => Promise<string | undefined>
   /** Whether a file on this machine has a certificate for a name; then none is ordered. */
   readonly isInFile: (name: string) => boolean
-}
-
-/** The outcomes of the work, for the metrics. */
-export interface OrderCounts {
-  readonly issued: number
-  readonly failed: number
 }
 
 /** Names that are worked on at a time. */
@@ -62,7 +56,8 @@ export class CertificateOrders {
     this.#options = options
   }
 
-  get counts(): OrderCounts {
+  /** The outcomes of the work, for the metrics. */
+  get counts(): Readonly<Record<'issued' | 'failed', number>> {
     return this.#counts
   }
 
@@ -157,7 +152,7 @@ export class CertificateOrders {
       const why = found && !isFile ? await whyNotOrder(name) : undefined
       if (isFile) await names.postpone(name, IN_FILE_MS)
       else if (found && why !== undefined) await this.#unproven(taken, { wanted: found, why })
-      else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      else if (found) this.#count(await new OrderWork(this.#options, { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return
@@ -171,10 +166,6 @@ export class CertificateOrders {
       // If this fails, the hold expires by itself.
       await names.letGo(name).catch(() => {})
     }
-  }
-
-  #workOptions(): OrderWorkOptions {
-    return { ...this.#options, issuedFor: (name) => this.#options.wanted.issuedFor(name) }
   }
 
   async #unwanted(taken: ManagedName): Promise<void> {

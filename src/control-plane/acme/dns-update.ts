@@ -52,7 +52,7 @@ export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
       await explainFault(client.update(zone, [change(record, value, { isRemoval: false })]))
       const others = await explainFault(nameServersOf(client, zone))
       // All name servers of the zone must have the record, since the authority may ask any of them.
-      await untilSeen({ others, record, value, now, addressesOf, looks })
+      await untilSeen(others, record, value, { now, addressesOf, looks })
     },
     async cleanup(record, value) {
       const zone = await explainFault(zoneOf(client, record))
@@ -86,16 +86,12 @@ async function nameServersOf(client: DnsClient, zone: string): Promise<string[]>
  * Waits until each name server has the record. One that cannot be reached from here is skipped. After the last look the
  * order goes on anyway, since only the authority knows what it sees.
  */
-async function untilSeen({
-  others,
-  record,
-  value,
-  now,
-  addressesOf,
-  looks,
-}: { others: readonly string[]; record: string; value: string } & Required<
-  Pick<DnsUpdateOptions, 'now' | 'addressesOf' | 'looks'>
->): Promise<void> {
+async function untilSeen(
+  others: readonly string[],
+  record: string,
+  value: string,
+  { now, addressesOf, looks }: Required<Pick<DnsUpdateOptions, 'now' | 'addressesOf' | 'looks'>>,
+): Promise<void> {
   const lacks = async (server: DnsServerAddress): Promise<boolean> => {
     try {
       const { answers } = await dnsClient({ server, now, limits: LOOK_LIMITS }).look(record, dnsType.txt)

@@ -3,16 +3,13 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { TsigAlgorithm } from '../../lib/dns/tsig.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
-import type { NameChallenge } from '../../link/planes/plane-calls.ts'
-import type { NameCounts } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
-import type { Followed } from '../store/feed-follower.ts'
-import { AcmeAccount } from './accounts.ts'
-import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
+import { type AccountOptions, AcmeAccount } from './accounts.ts'
+import { CertificateOrders, type CertificateOrdersOptions } from './certificate-orders.ts'
 import { dnsCommand } from './dns-command.ts'
 import type { DnsRecords } from './dns-records.ts'
 import { dnsUpdate } from './dns-update.ts'
-import { EndpointNames } from './endpoint-names.ts'
+import { EndpointNames, type EndpointNamesOptions } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
 import { CertificateNameCounts } from './name-counts.ts'
 import { NameStore } from './name-store.ts'
@@ -20,99 +17,60 @@ import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
 
-interface CertificatesByThemselvesOptions extends ControlTools {
+interface CertificatesByThemselvesOptions
+  extends ControlTools,
+    Pick<CertificateOrdersOptions, 'whyNotOrder' | 'isInFile' | 'showChallenge' | 'showAtOtherNodes'>,
+    Pick<EndpointNamesOptions, 'domain' | 'isOnline'> {
   readonly version: string
   /** The settings of the operator. */
-  readonly acme: DnsSetup & {
-    readonly directory: string
-    readonly email: string
-    readonly caFile: string | null
-    readonly eabKeyId: string
-    readonly eabKey: Secret | null
-    readonly ordersPerHour: number
-    /** Names of agents that get a first certificate in a week. */
-    readonly endpointsPerWeek: number
-  }
+  readonly acme: DnsSetup &
+    Pick<AccountOptions, 'directory' | 'email' | 'caFile' | 'eabKeyId' | 'eabKey'> & {
+      readonly ordersPerHour: number
+      /** Names of agents that get a first certificate in a week. */
+      readonly endpointsPerWeek: number
+    }
   /** Our environment, of which a program that sets DNS records gets a part. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Agents get names below it. */
-  readonly domain: string
   /** Names of the server itself, which get certificates too. */
   readonly ownNames: readonly string[]
-  /** Why a name may no longer have a certificate: its proof may be gone. */
-  readonly whyNotOrder: (name: string) => Promise<string | undefined>
-  /** Whether the operator has a file with a certificate for a name, which is served instead. */
-  readonly isInFile: (name: string) => boolean
-  /** Whether an agent has a name, here or at another node. */
-  readonly isOnline: (name: string) => Promise<boolean>
-  readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
-  readonly showAtOtherNodes: (challenge: NameChallenge) => Promise<boolean>
   /** Shorter ones are for tests. */
   readonly orderTimes?: OrderTimes | undefined
 }
 
-interface ManagedCertificates {
-  /** Must be followed before work starts. */
-  readonly wanted: Followed
-  start(): Promise<void>
-  /** An agent came online under a name, over TLS that ends here. */
-  endpointStarted(name: string): void
-  stop(): Promise<void>
-  metrics(): Promise<CertificateMetrics>
-}
-
-/** For the metrics. */
-interface CertificateMetrics extends OrderCounts, NameCounts {
-  readonly ordersWithinHour: number
-}
-
-export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
-  const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
-  const { whyNotOrder, showChallenge, showAtOtherNodes } = options
-  const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
-  const account = { directory, email, caFile, eabKeyId, eabKey }
-  const dns = dnsRecordsBy(acme, { env, now })
+export function openCertificates(options: CertificatesByThemselvesOptions) {
+  const { store, ids, log, acme, domain, ownNames } = options
+  const { directory, ordersPerHour } = acme
+  const dns = dnsRecordsBy(acme, options)
   // Endpoints of agents share a wildcard, if it can be proven.
   const wildcard = dns && isOrdered(domain) ? `*.${domain}` : undefined
-  const wanted = new WantedNames({ store, wildcard, ownNames, onChange: () => orders.look() })
+  const onChange = () => orders.look()
+  const wanted = new WantedNames({ store, wildcard, ownNames, onChange })
   const endpoints =
     wildcard === undefined && isOrdered(domain) && acme.endpointsPerWeek > 0
-      ? new EndpointNames({
-          ...{ store, wanted, domain, perWeek: acme.endpointsPerWeek, isOnline, now, log },
-          onChange: () => orders.look(),
-        })
+      ? new EndpointNames({ ...options, wanted, perWeek: acme.endpointsPerWeek, onChange })
       : undefined
-  const names = new NameStore({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
+  const names = new NameStore({ ...options, holder: ids.next('holder_'), ordersPerHour })
+  const account = new AcmeAccount({ ...options, ...acme })
   const orders = new CertificateOrders({
-    store,
-    wanted,
-    names,
-    endpoints,
-    account: new AcmeAccount({ store, sealer, now, version, ...account }),
-    ordersPerHour,
-    dns,
-    directory,
-    whyNotOrder,
-    isInFile,
-    showChallenge,
-    showAtOtherNodes,
+    ...options,
+    ...{ wanted, names, endpoints, account, dns, directory, ordersPerHour },
     random: Math.random,
     times: options.orderTimes ?? orderTimes,
-    now,
-    log,
   })
   const counted = new CertificateNameCounts({
     count: () => store.read(({ certificates }) => certificates.nameCounts()),
     steady: () => performance.now(),
   })
-  const expired = new ExpiredCertificates({ store, wanted, now, log })
+  const expired = new ExpiredCertificates({ ...options, wanted })
   return {
+    /** Must be followed before work starts. */
     wanted,
     async start() {
       await orders.start()
       expired.start()
     },
-    endpointStarted(name) {
+    /** An agent came online under a name, over TLS that ends here. */
+    endpointStarted(name: string) {
       endpoints
         ?.started(name)
         .catch((err: unknown) =>
@@ -126,6 +84,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
       expired.stop()
       await orders.stop()
     },
+    /** For the metrics. */
     async metrics() {
       const ordersWithinHour = await store.read(({ certificates }) => certificates.ordersWithin(HOUR_MS))
       return { ...(await counted.get()), ordersWithinHour, ...orders.counts }

@@ -18,13 +18,7 @@ const faultTexts = {
 
 export type AcmeFaultCode = keyof typeof faultTexts
 
-/** See the fields of `AcmeFault`. */
-interface AcmeFaultOptions {
-  readonly isOrderLost?: boolean
-  readonly isAccountLost?: boolean
-  readonly isUnsure?: boolean
-  readonly retryAfterMs?: number | undefined
-}
+type AcmeFaultOptions = Partial<Pick<AcmeFault, 'isOrderLost' | 'isAccountLost' | 'isUnsure' | 'retryAfterMs'>>
 
 export class AcmeFault extends Error {
   readonly code: AcmeFaultCode

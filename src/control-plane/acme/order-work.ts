@@ -13,7 +13,7 @@ import { AcmeFault } from './order-fault.ts'
 import { type OrderTimes, renewalTime, retryPause, urgentTime } from './order-times.ts'
 import { renewalId } from './renewal-info.ts'
 import { usableLife } from './usable-life.ts'
-import type { WantedName } from './wanted-names.ts'
+import type { WantedName, WantedNames } from './wanted-names.ts'
 
 export interface OrderWorkOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly names: NameStore
@@ -26,8 +26,8 @@ export interface OrderWorkOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly dns: DnsRecords | undefined
   /** The URL of the directory; orders at another one are discarded. */
   readonly directory: string
-  /** The id of a certificate that was issued for a name before. */
-  readonly issuedFor: (name: string) => string | undefined
+  /** Knows the certificates that were issued before. */
+  readonly wanted: Pick<WantedNames, 'issuedFor'>
   readonly times: OrderTimes
 }
 
@@ -67,10 +67,11 @@ export class OrderWork {
 
   /** Does what is due. Rejects with `TakenOver` if another node has the name, and if the store is unavailable. */
   async run(): Promise<WorkOutcome> {
-    const { names, issuedFor } = this.#options
+    const { names, wanted } = this.#options
     const { name } = this.#wanted
     this.#certificate =
-      (await names.certificate(name, this.#state.certificateId)) ?? (await names.certificate(name, issuedFor(name)))
+      (await names.certificate(name, this.#state.certificateId)) ??
+      (await names.certificate(name, wanted.issuedFor(name)))
     if (this.#certificate) this.#state = { ...this.#state, certificateId: this.#certificate.id }
     else this.#state = without(this.#state, 'certificateId', 'renewsAt', 'window')
     try {

@@ -1,5 +1,5 @@
 /** Answers requests that Node's HTTP parser refuses: with our error body, after the answers to earlier requests. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { IdSource } from '../../lib/ids.ts'
@@ -10,18 +10,13 @@ import { own } from './dialect/own.ts'
 /** How long a refused peer may take to read the answer; closing at once would reset the connection and lose it. */
 const LINGER_MS = 1000
 
-/** A request that a handler has, and its response, which is not finished. */
-interface Open {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-}
-
 /** Makes `server` answer with our error body where Node would send none, or no answer at all. */
 export function guardConnections(
   server: Server,
   { ids, log }: { readonly ids: IdSource; readonly log: FastifyBaseLogger },
 ): void {
-  const open = new WeakMap<Socket, Set<Open>>()
+  /** Responses that are not finished, in the order of their requests. */
+  const open = new WeakMap<Socket, Set<ServerResponse>>()
   const doomed = new WeakSet<Socket>()
 
   // A client may end its side after the request and still read; Node would then close before the answer is written.
@@ -31,9 +26,8 @@ export function guardConnections(
   server.prependListener('request', (request, response) => {
     const all = open.get(request.socket) ?? new Set()
     open.set(request.socket, all)
-    const one = { request, response }
-    all.add(one)
-    response.once('close', () => all.delete(one))
+    all.add(response)
+    response.once('close', () => all.delete(response))
   })
 
   const refuse = (socket: Socket, code: ErrorCode, reason: string): void => {
@@ -64,10 +58,10 @@ export function guardConnections(
     doomed.add(socket)
     const code = parserErrors.get(error.code ?? '') ?? 'BAD_REQUEST'
     // Complete requests before the bad one must be answered first, or the client would take this answer for theirs.
-    const ahead = [...(open.get(socket) ?? [])].filter(({ request }) => request.complete)
+    const ahead = [...(open.get(socket) ?? [])].filter(({ req }) => req.complete)
     const last = ahead.at(-1)
     if (!last || code === 'REQUEST_TIMEOUT') return refuse(socket, code, error.code ?? '')
-    last.response.once('close', () => refuse(socket, code, error.code ?? ''))
+    last.once('close', () => refuse(socket, code, error.code ?? ''))
   })
 }
 

@@ -32,7 +32,7 @@ import { type Behind, perform } from './operations.ts'
 import { INDEX } from './page-files.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
-import { type ApiRoute, methodsAt, type RouteAction, routeTable } from './routes.ts'
+import { type ApiRoute, isWrite, methodsAt, routeTable } from './routes.ts'
 
 /** Long, since clients reuse connections: a POST on a connection that just closed would fail, and clients do not retry. */
 const KEEP_ALIVE_MS = 75_000
@@ -41,11 +41,6 @@ const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
 /** As long as a request line can be: Fastify answers longer parameters itself, and before authentication. */
 const MAX_PARAM = 16_384
-
-/** Actions whose answer waits until data planes do what was written (D100). */
-const writes: ReadonlySet<RouteAction> = new Set([
-  ...(['create', 'update', 'delete', 'clear', 'put_module', 'delete_module'] as const),
-])
 
 /** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
@@ -214,7 +209,7 @@ async function serve(
     body,
   })
   if (route.events !== undefined) return reply.send(given)
-  if (writes.has(route.action)) {
+  if (isWrite(route)) {
     const isInForce = !prefersNotToWait(request, reply) && (await options.inForce())
     reply.header(IN_FORCE, isInForce ? 'yes' : 'pending')
   }

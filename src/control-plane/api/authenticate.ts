@@ -61,7 +61,8 @@ function bearerToken(request: IncomingMessage): string | undefined {
 
 /** `Ngrok-Version` is an alias; both may be sent when both say the same (D14a). */
 function checkVersion(request: IncomingMessage): void {
-  const sent = [versions(request, 'service-version'), versions(request, 'ngrok-version')]
+  const { 'service-version': ours = [], 'ngrok-version': alias = [] } = request.headersDistinct
+  const sent = [ours, alias]
   if (sent.flat().length === 0) throw new Refusal('VERSION_MISSING')
   const isFine = sent.every((values) => values.length === 0 || (values.length === 1 && values[0] === '2'))
   if (!isFine)
@@ -69,8 +70,4 @@ function checkVersion(request: IncomingMessage): void {
       'VERSION_UNSUPPORTED',
       'send the version header once and say `2`, which is the only supported version',
     )
-}
-
-function versions(request: IncomingMessage, name: string): readonly string[] {
-  return request.headersDistinct[name] ?? []
 }

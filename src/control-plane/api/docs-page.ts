@@ -1,5 +1,5 @@
 /** The page at `/docs`, to read about and try the API; it loads nothing from other servers. */
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type LightMyRequestResponse } from 'fastify'
 import { type KeptPage, keepPage, sendPage } from './kept-page.ts'
 
 /** The page may run its own script and styles and talk to this server; nothing from anywhere else. */
@@ -13,17 +13,18 @@ const MAX_KEPT = 16
 export function mountDocs(app: FastifyInstance, options: { config: { isPublic: true; isPage: true } }): void {
   let made: Promise<FastifyInstance> | undefined
   /** By path. Redirects and errors are not kept. */
-  const kept = new Map<string, Promise<KeptPage | Given>>()
-  const render = async (path: string): Promise<KeptPage | Given> => {
+  const kept = new Map<string, Promise<KeptPage | LightMyRequestResponse>>()
+  const render = async (path: string): Promise<KeptPage | LightMyRequestResponse> => {
     made ??= make()
-    const { statusCode, headers, rawPayload: body } = await (await made).inject({ method: 'GET', url: path })
-    if (statusCode !== 200) return { statusCode, headers, body }
+    const answer = await (await made).inject({ method: 'GET', url: path })
+    const { statusCode, headers, rawPayload: body } = answer
+    if (statusCode !== 200) return answer
     const type = String(headers['content-type'] ?? 'application/octet-stream')
     // The name of the script has no version, so browsers must check for changes now and then.
     const cacheControl = type.includes('javascript') ? 'public, max-age=3600' : 'no-cache'
     return keepPage({ body, type, cacheControl })
   }
-  const serve = async (path: string): Promise<KeptPage | Given> => {
+  const serve = async (path: string): Promise<KeptPage | LightMyRequestResponse> => {
     const known = kept.get(path)
     if (known) return known
     const rendering = render(path)
@@ -45,16 +46,9 @@ export function mountDocs(app: FastifyInstance, options: { config: { isPublic: t
       const page = await serve(new URL(request.url, 'http://localhost').pathname)
       reply.header('content-security-policy', POLICY)
       if (!('statusCode' in page)) return sendPage(request, reply, page)
-      return reply.code(page.statusCode).headers(page.headers).send(page.body)
+      return reply.code(page.statusCode).headers(page.headers).send(page.rawPayload)
     })
   }
-}
-
-/** A response other than a page, such as a redirect. */
-interface Given {
-  readonly statusCode: number
-  readonly headers: Readonly<Record<string, number | string | string[] | undefined>>
-  readonly body: Buffer
 }
 
 /** A separate app, made on first use: loading its 4 MB of script would slow down every start. */

@@ -1,19 +1,14 @@
 /** `GET /exchanges/stream`: exchanges as they come, as server-sent events. */
 import { Readable } from 'node:stream'
 import type { ExchangeFilter } from '../../model/exchange.ts'
-import type { Principal } from '../records/find-caller.ts'
-import type { Links } from '../resources/resource-links.ts'
 import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
 import type { Exchanges } from '../traffic/listed-exchanges.ts'
+import type { CheckedCall } from './checked-call.ts'
 
-interface ExchangeStreamOptions {
+interface ExchangeStreamOptions extends Pick<CheckedCall, 'links' | 'principal' | 'recognise'> {
   readonly streams: ExchangeStreams
   readonly exchanges: Pick<Exchanges, 'show'>
-  readonly links: Links
   readonly filter: ExchangeFilter
-  readonly principal: Principal
-  /** Checks the caller again; undefined when its key is no longer valid. */
-  readonly recognise: () => Promise<Principal | undefined>
 }
 
 /** The most bytes that wait for a reader; exchanges that a slow reader misses are counted and not kept. */

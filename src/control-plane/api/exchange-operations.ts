@@ -1,10 +1,10 @@
 /** The operations on exchanges. */
 import type { UnpackedText, Unpacker } from '../../lib/bytes/unpacker.ts'
-import { BadInput } from '../../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../../lib/text/rfc3339.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ExchangeFilter, KeptMessage, WholeExchange } from '../../model/exchange.ts'
 import type { Fields } from '../resources/resource.ts'
+import { readOr } from '../resources/resource-fields.ts'
 import { curlOf } from '../traffic/exchange-curl.ts'
 import { harOf } from '../traffic/exchange-har.ts'
 import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
@@ -72,16 +72,7 @@ function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
     method,
     path,
     status: status === undefined ? undefined : Number(status),
-    since: since === undefined ? undefined : timeOf(since),
-  }
-}
-
-function timeOf(since: string): number {
-  try {
-    return readRfc3339(since)
-  } catch (error) {
-    if (error instanceof BadInput) throw new Refusal('INVALID_VALUE', `\`since\` ${error.message}`, { field: 'since' })
-    throw error
+    since: since === undefined ? undefined : readOr('INVALID_VALUE', 'since', '', () => readRfc3339(since)),
   }
 }
 

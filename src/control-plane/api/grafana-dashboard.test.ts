@@ -4,10 +4,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import { type PlaneMetrics, sumOf } from '../../model/plane-metrics.ts'
-import { registerCaps } from './cap-metrics.ts'
-import { registerCluster } from './cluster-metrics.ts'
 import { ApiMetrics, metricsPage } from './metrics.ts'
-import { registerProcess } from './process-metrics.ts'
+import { registerCaps, registerCluster, registerProcess } from './server-metrics.ts'
 import { registerTraffic } from './traffic-metrics.ts'
 
 interface Panel {
@@ -42,7 +40,7 @@ async function metricLabels(): Promise<Map<string, Set<string>>> {
   )
   registerProcess(registry, { lostLines: () => 1, refusedConnections: () => 1, restarts: () => ({ worker: 1 }) })
   const cluster = () => ({ nodes: 3, isLeaseHeld: true, leaseAgeMs: 1, waitingRows: 1 })
-  registerCluster(registry, { cluster, planes: () => metrics })
+  registerCluster(registry, cluster, () => metrics)
   const labels = new Map<string, Set<string>>()
   for (const line of (await metricsPage(registry)).split('\n')) {
     const [, name, list = ''] = /^(\w+)(?:\{(.*)\})? /.exec(line) ?? []

@@ -7,7 +7,7 @@ import { documented } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answerSchema, bodySchema, type PublishedSchema } from './openapi-schemas.ts'
-import type { ApiRoute } from './routes.ts'
+import { type ApiRoute, isWrite, sentence } from './routes.ts'
 
 type OpenApiDocument = Readonly<Record<string, unknown>>
 
@@ -36,7 +36,8 @@ export function openApiDocument(
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', description: 'The `token` of an API key.' },
       },
-      parameters: { version: versionParameter },
+      parameters: { version: versionParameter, prefer: preferParameter },
+      headers: { in_force: inForceHeader },
       schemas: {
         error: errorSchema,
         ...Object.fromEntries(documented.map(({ kind, view }) => [kind, answerSchema(view)])),
@@ -52,6 +53,18 @@ const versionParameter = {
   required: true,
   schema: { type: 'string', enum: ['2'] },
   description: 'The version of this API.',
+}
+
+const preferParameter = {
+  name: 'Prefer',
+  in: 'header',
+  schema: { type: 'string', enum: ['respond-async'] },
+  description: 'Answers at once, without waiting until the change is in force.',
+}
+
+const inForceHeader = {
+  schema: { type: 'string', enum: ['yes', 'pending'] },
+  description: '`yes`: what was written is in force at this node. `pending`: it is stored, and will be in a moment.',
 }
 
 const errorSchema = {
@@ -88,7 +101,11 @@ function paths(routes: readonly ApiRoute[]): Record<string, Record<string, unkno
 
 function operation(route: ApiRoute) {
   const { operation, summary, action, resource, status, body, response, command, events } = route
-  const parameters = [...(action === 'list' ? pageParameters(resource) : []), ...filterParameters(route)]
+  const parameters = [
+    ...(action === 'list' ? pageParameters(resource) : []),
+    ...filterParameters(route),
+    ...(isWrite(route) ? [ref('parameters', 'prefer')] : []),
+  ]
   return {
     operationId: operation,
     summary,
@@ -99,6 +116,7 @@ function operation(route: ApiRoute) {
     responses: {
       [status]: {
         description: events ?? outcomes[status],
+        ...(isWrite(route) && { headers: { 'Service-In-Force': ref('headers', 'in_force') } }),
         ...(response && { content: json(answerOf(route, response)) }),
         ...(events !== undefined && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
       },
@@ -157,8 +175,7 @@ function filterParameters({ filters = {} }: ApiRoute) {
 
 /** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */
 function title(noun: string): string {
-  const all = plural(noun)
-  return all.charAt(0).toUpperCase() + all.slice(1)
+  return sentence(plural(noun))
 }
 
 function tag({ noun, about }: Pick<Resource, 'noun' | 'about'>) {

@@ -4,12 +4,15 @@ import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { ModuleConfig } from '../../modules/module.ts'
 import type { EdgeModules, ModuleTarget } from '../records/edge-modules.ts'
-import { type Logins, loginOne, loginPage } from '../records/listed-logins.ts'
+import type { Principal } from '../records/find-caller.ts'
+import { loginKind } from '../records/listed-logins.ts'
 import type { ManagedCaptures } from '../records/managed-captures.ts'
 import { type Presenting, presentKind } from '../records/online-lists.ts'
+import type { ResourceTarget } from '../records/ownership.ts'
 import type { Records } from '../records/records.ts'
-import type { Renewals } from '../records/renewals.ts'
 import { show } from '../records/show-resource.ts'
+import type { StoredLogins } from '../records/stored-logins.ts'
+import { applicationUsers } from '../resources/application-users.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Explanations } from '../traffic/explanations.ts'
 import type { Period } from '../traffic/traffic-counts.ts'
@@ -22,8 +25,9 @@ export interface Behind extends ExchangeSources {
   readonly records: Records
   readonly modules: EdgeModules
   readonly presence: Presence
-  readonly logins: Logins
-  readonly renewals: Renewals
+  readonly logins: Pick<StoredLogins, 'read' | 'revoke' | 'revokeUser'>
+  /** Asks for an early replacement of an issued certificate. */
+  readonly renew: (principal: Principal, target: ResourceTarget) => Promise<void>
   readonly captures: Pick<ManagedCaptures, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
@@ -69,14 +73,10 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
     await records.remove(resource, principal, target)
   },
   async put_module({ modules }, call) {
-    const target = moduleOf(call)
-    const config = await modules.put(target, call.body as ModuleConfig)
-    return target.form.show(config, call.links.to, await modules.shownAt(target))
+    return modules.put(moduleOf(call), call.body as ModuleConfig, call.links.to)
   },
   async get_module({ modules }, call) {
-    const target = moduleOf(call)
-    const config = await modules.get(target)
-    return target.form.show(config, call.links.to, await modules.shownAt(target))
+    return modules.get(moduleOf(call), call.links.to)
   },
   async delete_module({ modules }, call) {
     await modules.remove(moduleOf(call))
@@ -94,14 +94,16 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
     if (command) await presence.command(target.id, command)
   },
 
-  async list_logins({ logins }, { route: { resource }, page, links }) {
-    return pageOf(await loginPage(logins, resource, oneMore(page), links), resource, page, links)
+  async list_logins({ logins, groupsOf }, { route: { resource }, page, links }) {
+    const found = await logins.read((all) => loginKind(resource).page(all, oneMore(page), { links, groupsOf }))
+    return pageOf(found, resource, page, links)
   },
-  async get_login({ logins }, { route: { resource }, target, links }) {
-    return there(resource, await loginOne(logins, resource, target.id, links))
+  async get_login({ logins, groupsOf }, { route: { resource }, target, links }) {
+    return there(resource, await logins.read((all) => loginKind(resource).one(all, target.id, { links, groupsOf })))
   },
   async end_login({ logins }, { route: { resource }, target }) {
-    if (!(await logins.revoke(resource, target.id))) throw missing(resource)
+    const isEnded = await (resource === applicationUsers ? logins.revokeUser(target.id) : logins.revoke(target.id))
+    if (!isEnded) throw missing(resource)
   },
 
   async start_capture({ captures }, call) {
@@ -112,9 +114,7 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   },
   ...exchangeOperations,
 
-  async renew({ renewals }, { principal, target }) {
-    await renewals.ask(principal, target)
-  },
+  renew: ({ renew }, { principal, target }) => renew(principal, target),
   async explain_policy({ explanations }, { principal, body }) {
     return explanations.explain(principal, body)
   },

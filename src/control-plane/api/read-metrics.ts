@@ -3,22 +3,19 @@ import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 
 type Labelled = readonly [labels: Readonly<Record<string, string>>, value: number]
 
-interface ReadMetric {
-  /** One that ends in `_total` becomes a counter, any other a gauge. */
-  readonly name: string
-  readonly help: string
-  readonly labels?: readonly string[]
-  /** One value, or one for each combination of labels. */
-  readonly read: () => number | Iterable<Labelled>
-}
+/**
+ * One whose name ends in `_total` becomes a counter, any other a gauge. `read` gives one value, or one for each combination of
+ * `labels`.
+ */
+type ReadMetric = readonly [name: string, help: string, read: () => number | Iterable<Labelled>, ...labels: string[]]
 
 export function registerReadMetrics(registry: Registry, metrics: readonly ReadMetric[]): void {
-  for (const { name, help, labels = [], read } of metrics) {
+  for (const [name, help, read, ...labelNames] of metrics) {
     const Kind = name.endsWith('_total') ? Counter : Gauge
     new Kind<string>({
       name,
       help,
-      labelNames: [...labels],
+      labelNames,
       registers: [registry],
       collect() {
         this.reset()

@@ -51,12 +51,20 @@ export function routeTable(): readonly ApiRoute[] {
       ...routesOfOtherName(resource),
       ...clearRoutes(resource),
       ...moduleRoutes(resource),
-      ...commands(resource),
-      ...actions(resource),
+      ...actionRoutes(resource),
     ]),
     ...documented.flatMap(ownRoutes),
   ]
 }
+
+/** Whether the answer says if what was written is in force (D100). */
+export function isWrite({ action }: ApiRoute): boolean {
+  return writes.has(action)
+}
+
+const writes: ReadonlySet<RouteAction> = new Set([
+  ...(['create', 'update', 'delete', 'clear', 'put_module', 'delete_module'] as const),
+])
 
 /** The methods of the routes that match `url`, in the order of the table. The path of `url` must be decodable. */
 export function methodsAt(routes: readonly ApiRoute[], url: string): readonly Method[] {
@@ -92,54 +100,23 @@ function routesOfOtherName(resource: Resource): ApiRoute[] {
 
 function resourceRoutes(resource: Resource, name = resource.kind): ApiRoute[] {
   const { noun, path, verbs, handlers, create, update, view, filters } = resource
-  const one = `${path}/{id}`
-  const all: Record<Verb, Omit<ApiRoute, 'action' | 'resource'>> = {
-    create: {
-      method: 'POST',
-      path,
-      operation: `create_${name}`,
-      summary: `Create ${article(noun)}`,
-      status: 201,
-      body: create,
-      response: view,
-    },
-    list: {
-      method: 'GET',
-      path,
-      operation: `list_${plural(name)}`,
-      summary: `List ${plural(noun)}`,
-      status: 200,
-      body: null,
-      response: listView(resource),
-      filters,
-    },
-    get: {
-      method: 'GET',
-      path: one,
-      operation: `get_${name}`,
-      summary: `Get ${article(noun)}`,
-      status: 200,
-      body: null,
-      response: view,
-    },
-    update: {
-      method: 'PATCH',
-      path: one,
-      operation: `update_${name}`,
-      summary: `Update ${article(noun)}`,
-      status: 200,
-      body: update,
-      response: view,
-    },
-    delete: {
-      method: 'DELETE',
-      path: one,
-      operation: `delete_${name}`,
-      summary: `Delete ${article(noun)}`,
-      ...unanswered,
-    },
+  const answered = { status: 200, body: null, response: view } as const
+  const all: Record<Verb, Pick<ApiRoute, 'method' | 'status' | 'body' | 'response' | 'filters'>> = {
+    create: { ...answered, method: 'POST', status: 201, body: create },
+    list: { ...answered, method: 'GET', response: listView(resource), filters },
+    get: { ...answered, method: 'GET' },
+    update: { ...answered, method: 'PATCH', body: update },
+    delete: { ...unanswered, method: 'DELETE' },
   }
-  return verbs.map((verb) => ({ ...all[verb], action: verb, handler: handlers?.[verb], resource }))
+  return verbs.map((verb) => ({
+    ...all[verb],
+    path: verb === 'create' || verb === 'list' ? path : `${path}/{id}`,
+    operation: `${verb}_${verb === 'list' ? plural(name) : name}`,
+    summary: `${sentence(verb)} ${verb === 'list' ? plural(noun) : article(noun)}`,
+    action: verb,
+    handler: handlers?.[verb],
+    resource,
+  }))
 }
 
 function clearRoutes(resource: Resource): ApiRoute[] {
@@ -166,62 +143,37 @@ function moduleRoutes(resource: Resource): ApiRoute[] {
 function formRoutes(of: Required<Pick<ApiRoute, 'resource' | 'module' | 'form'>>): ApiRoute[] {
   const { kind, noun, path } = of.resource
   const { name, body, view } = of.form
-  const base = { ...of, path: `${path}/{id}/${name}` }
-  const what = `${name} of ${article(noun)}`
-  return [
-    {
-      ...base,
-      method: 'PUT',
-      action: 'put_module',
-      operation: `put_${kind}_${name}`,
-      summary: `Replace ${what}`,
-      status: 200,
-      body,
-      response: view,
-    },
-    {
-      ...base,
-      method: 'GET',
-      action: 'get_module',
-      operation: `get_${kind}_${name}`,
-      summary: `Get ${what}`,
-      status: 200,
-      body: null,
-      response: view,
-    },
-    {
-      ...base,
-      method: 'DELETE',
-      action: 'delete_module',
-      operation: `delete_${kind}_${name}`,
-      summary: `Delete ${what}`,
-      ...unanswered,
-    },
-  ]
-}
-
-function commands(resource: Resource): ApiRoute[] {
-  return resource.commands.map((command) => ({
-    method: 'POST',
-    path: `${resource.path}/{id}/${command}`,
-    operation: `${command}_${resource.kind}`,
-    summary: `Tell the agent of ${article(resource.noun)} to ${command}`,
-    action: 'command',
-    resource,
-    command,
-    // D43: any body is accepted and ignored.
-    ...unanswered,
+  const answered = { status: 200, response: view } as const
+  const all = {
+    put: { ...answered, method: 'PUT', body, summary: 'Replace' },
+    get: { ...answered, method: 'GET', body: null, summary: 'Get' },
+    delete: { ...unanswered, method: 'DELETE', summary: 'Delete' },
+  } as const
+  return (['put', 'get', 'delete'] as const).map((verb) => ({
+    ...of,
+    ...all[verb],
+    path: `${path}/{id}/${name}`,
+    operation: `${verb}_${kind}_${name}`,
+    summary: `${all[verb].summary} ${name} of ${article(noun)}`,
+    action: `${verb}_module`,
   }))
 }
 
-function actions(resource: Resource): ApiRoute[] {
-  return (resource.actions ?? []).map(({ name, about }) => ({
+/** Commands to agents, and further actions, which are both a POST to one of the resources. */
+function actionRoutes(resource: Resource): ApiRoute[] {
+  const { kind, noun, path, commands, actions = [] } = resource
+  const summaryOf = (command: AgentCommand) => `Tell the agent of ${article(noun)} to ${command}`
+  const all = [
+    ...commands.map((command) => ({ name: command, summary: summaryOf(command), action: 'command', command }) as const),
+    ...actions.map(({ name, about }) => ({ name, summary: about, action: name })),
+  ]
+  return all.map(({ name, ...route }) => ({
+    ...route,
     method: 'POST',
-    path: `${resource.path}/{id}/${name}`,
-    operation: `${name}_${resource.kind}`,
-    summary: about,
-    action: name,
+    path: `${path}/{id}/${name}`,
+    operation: `${name}_${kind}`,
     resource,
+    // D43: any body of a command is accepted and ignored.
     ...unanswered,
   }))
 }
@@ -235,6 +187,11 @@ function listView({ listKey, noun, view }: Resource): TObject {
     uri: Type.String({ description: 'Address of this list.' }),
     next_page_uri: nullable(Type.String({ description: 'Address of the next page; null at the end.' })),
   })
+}
+
+/** `word` as a sentence begins. */
+export function sentence(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 }
 
 function article(noun: string): string {

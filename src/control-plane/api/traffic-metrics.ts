@@ -43,22 +43,18 @@ export function registerTraffic(registry: Registry, read: () => PlaneMetrics): v
   ]
   registerReadMetrics(
     registry,
-    plain.map(([name, help, value]) => ({ name, help, read: () => value(read()) ?? 0 })),
+    plain.map(([name, help, value]) => [name, help, () => value(read()) ?? 0]),
   )
-  registerRows(registry, 'edge', { rows: () => read().edges, labelsOf: ({ edge }) => ({ edge }) })
-  const labelsOf = ({ edge: endpoint, address }: TrafficRow) => ({ endpoint, address })
-  registerRows(registry, 'endpoint', { rows: () => read().endpoints, labelsOf })
+  registerRows(registry, 'edge', () => read().edges)
+  registerRows(registry, 'endpoint', () => read().endpoints)
   registerLatency(registry, () => read().latency)
 }
 
-interface Rows<Label extends string> {
-  readonly rows: () => Iterable<TrafficRow>
-  readonly labelsOf: (row: TrafficRow) => Readonly<Record<Label, string>>
-}
-
 /** The numbers of edges or of endpoints, as `postern_<what>_…`. */
-function registerRows<Label extends string>(registry: Registry, what: string, { rows, labelsOf }: Rows<Label>): void {
+function registerRows(registry: Registry, what: 'edge' | 'endpoint', rows: () => readonly TrafficRow[]): void {
   const labels = what === 'edge' ? ['edge'] : ['endpoint', 'address']
+  const labelsOf = ({ edge, address }: TrafficRow): Readonly<Record<string, string>> =>
+    what === 'edge' ? { edge } : { endpoint: edge, address }
   const each: readonly (readonly [name: string, help: string, read: (row: TrafficRow) => number])[] = [
     ['connections_total', 'Connections of visitors.', (row) => row.connections],
     ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
@@ -67,31 +63,24 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
     ['request_seconds_total', 'Total time that requests of visitors took.', (row) => row.requestMs / 1000],
     ['refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
   ]
-  registerReadMetrics(
-    registry,
-    each.map(([name, help, read]) => ({
-      name: `postern_${what}_${name}`,
-      help,
-      labels,
-      *read() {
-        for (const row of rows()) yield [labelsOf(row), read(row)]
-      },
-    })),
-  )
-  const byStatus = {
-    name: `postern_${what}_requests_total`,
-    help: 'Requests of visitors by the class of their status; `none` went unanswered.',
-    labels: [...labels, 'status'],
-    *read() {
-      for (const row of rows()) {
-        for (const [digit, count] of row.requests.entries()) {
-          const status = digit === 0 ? 'none' : `${digit}xx`
-          if (count > 0) yield [{ ...labelsOf(row), status }, count] as const
+  const read = (value: (row: TrafficRow) => number) => rows().map((row) => [labelsOf(row), value(row)] as const)
+  registerReadMetrics(registry, [
+    ...each.map(([name, help, value]) => [`postern_${what}_${name}`, help, () => read(value), ...labels] as const),
+    [
+      `postern_${what}_requests_total`,
+      'Requests of visitors by the class of their status; `none` went unanswered.',
+      function* () {
+        for (const row of rows()) {
+          for (const [digit, count] of row.requests.entries()) {
+            const status = digit === 0 ? 'none' : `${digit}xx`
+            if (count > 0) yield [{ ...labelsOf(row), status }, count]
+          }
         }
-      }
-    },
-  }
-  registerReadMetrics(registry, [byStatus])
+      },
+      ...labels,
+      'status',
+    ],
+  ])
 }
 
 const LATENCY = 'postern_visitor_request_seconds'

@@ -1,4 +1,5 @@
 /** Calls between nodes: to act on a session that only one has, to read exchanges and traffic, and to prove a name. */
+import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import { errorOf, isPlainError, plainError } from '../../model/plain-error.ts'
 import type { AgentCommand } from '../../model/presence.ts'
@@ -18,22 +19,12 @@ export interface NodeServices {
   showChallenge(ask: unknown): Promise<unknown>
 }
 
-type CallName = keyof NodeServices
-
-const asks = ['exchanges', 'traffic', 'showChallenge'] as const satisfies CallName[]
-const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies Exclude<
-  CallName,
-  (typeof asks)[number]
->[]
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
-/** Sends a call to another node; rejects when it cannot be reached. */
-type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
-
-/** The services of another node. */
-export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
-  const call = async (name: CallName, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
-    const answer = await carry(nodeId, { name, ...given })
+/** The services of another node. `carry` sends it a call, and rejects when the node cannot be reached. */
+export function servicesOf(carry: (call: object) => Promise<unknown>): NodeServices {
+  const call = async (name: keyof NodeServices, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
+    const answer = await carry({ name, ...given })
     if (isFailed(answer)) throw errorOf(answer.error)
     return fieldsOf(answer).value
   }
@@ -59,23 +50,25 @@ export async function answerCall(services: NodeServices, value: unknown): Promis
 
 async function serve(services: NodeServices, value: unknown): Promise<unknown> {
   const { name, sessionId, command, ask } = fieldsOf(value)
-  const asked = asks.find((each) => each === name)
-  if (asked) return services[asked](ask)
-  if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
-    // A newer version may ask for more than this one knows.
-    throw new Refusal(
-      'INTERNAL',
-      'the node of the session does not know this call; upgrade it to the version of the other nodes',
-    )
-  }
-  if (name === 'endSession') return services.endSession(sessionId)
-  if (name === 'proveAlive') return services.proveAlive(sessionId)
-  if (!isCommand(command))
-    throw new Refusal(
-      'INTERNAL',
-      'the node of the session does not know this command; upgrade it to the version of the other nodes',
-    )
+  if (name === 'exchanges' || name === 'traffic' || name === 'showChallenge') return services[name](ask)
+  if (typeof sessionId !== 'string') throw unknown('call')
+  if (name === 'endSession' || name === 'proveAlive') return services[name](sessionId)
+  if (name !== 'command') throw unknown('call')
+  if (!isCommand(command)) throw unknown('command')
   return services.command(sessionId, command)
+}
+
+/** A newer version may ask for more than this one knows. */
+function unknown(what: 'call' | 'command'): Refusal {
+  const msg = `the node of the session does not know this ${what}; upgrade it to the version of the other nodes`
+  return new Refusal('INTERNAL', msg)
+}
+
+/** Reads a challenge that another node asks this one to answer; undefined when it is none that this version knows. */
+export function readChallenge(value: unknown): NameChallenge | undefined {
+  const { name, kind, token, answer } = fieldsOf(value)
+  if (typeof name !== 'string' || typeof token !== 'string' || typeof answer !== 'string') return undefined
+  return kind === 'http-01' || kind === 'tls-alpn-01' ? { name, kind, token, answer } : undefined
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -2,6 +2,7 @@
 import { labelTexts } from '../../model/label-groups.ts'
 import type { Presence, PresentEndpoint, PresentNode, PresentSession, PresentTunnel } from '../../model/presence.ts'
 import type { LiveNode, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { KeptTunnel } from './write-online-rows.ts'
 
@@ -22,6 +23,10 @@ export function clusterPresence({ store, written, command, own }: ClusterPresenc
     await written()
     return store.read(query)
   }
+  const one = async <Row, Item>(query: (reader: Reader) => Promise<Row | undefined>, itemOf: (row: Row) => Item) => {
+    const row = await read(query)
+    return row && itemOf(row)
+  }
   const nodeOf = ({ leaseMs, sessions, id, name, address, region, version, since }: LiveNode): PresentNode => ({
     ...{ id, name, address, region, version, since },
     sessions: id === own.id ? own.sessions() : sessions,
@@ -37,20 +42,15 @@ export function clusterPresence({ store, written, command, own }: ClusterPresenc
       return found && nodeOf(found)
     },
     sessions: async (page) => (await read(({ online }) => online.sessions(page))).map(sessionOf),
-    session: async (id) => {
-      const row = await read(({ online }) => online.session(id))
-      return row && sessionOf(row)
-    },
+    session: (id) => one(({ online }) => online.session(id), sessionOf),
     tunnels: async (page) => (await read(({ online }) => online.tunnels(page))).map(tunnelOf),
-    tunnel: async (id) => {
-      const row = await read(({ online }) => online.tunnel(id))
-      return row && tunnelOf(row)
-    },
+    tunnel: (id) => one(({ online }) => online.tunnel(id), tunnelOf),
     endpoints: async (page) => (await read(({ online }) => online.endpoints(page))).flatMap(endpointsOf),
-    endpoint: async (id) => {
-      const row = await read(({ online }) => online.endpoint(id))
-      return row && endpointsOf(row)[0]
-    },
+    endpoint: (id) =>
+      one(
+        ({ online }) => online.endpoint(id),
+        (row) => endpointsOf(row)[0],
+      ),
     tunnelsWith: async (labels) => {
       const pairs = labelTexts(labels)
       return (await read(({ online }) => online.tunnelsWith(pairs, MAX_LISTED))).map(({ id }) => id)

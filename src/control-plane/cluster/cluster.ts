@@ -4,8 +4,6 @@
  * One thing: what begins, runs and ends with the lease of this node.
  */
 
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { NameChallenge, OtherNode, PlaneCalls, Reservation } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ExchangeAsk } from '../../model/exchange.ts'
@@ -15,18 +13,17 @@ import type { PoolDifference } from '../../model/pool.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { AllNodes } from '../directory/directory.ts'
 import { AskedTogether } from '../store/asked-together.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { LiveNode, StoredHolder, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 import type { Period, TrafficPoint } from '../traffic/traffic-counts.ts'
 import { LookUps } from './answer-lookups.ts'
 import { answerCall, type NodeServices, servicesOf } from './cluster-calls.ts'
 import { clusterPresence } from './cluster-presence.ts'
 import { decideReservation } from './decide-address.ts'
 import { LEASE_MS, type NodeFacts, NodeLease } from './node-lease.ts'
-import { mirrorPorts } from './remote-ports.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './write-online-rows.ts'
 
 /** What the cluster needs of this node's own data planes. */
@@ -44,10 +41,7 @@ interface Here extends NodeServices {
   callNode(nodeId: string, value: unknown): Promise<unknown>
 }
 
-interface ClusterOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly log: Logger
+interface ClusterOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
   readonly here: Here
   /** Instead of the usual time between renewals, for tests. */
@@ -215,7 +209,7 @@ export class Cluster {
 
   /** Sends a data plane the ports that tunnels at other nodes have. */
   ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed {
-    return mirrorPorts(this.lookUps, send)
+    return this.lookUps.ports(send)
   }
 
   /** Ends sessions here whose agents have come back at another node; the feed tells of them. */
@@ -334,13 +328,13 @@ export class Cluster {
   }
 
   #servicesAt(nodeId: string): NodeServices {
-    return servicesOf(nodeId, async (to, value) => {
+    return servicesOf(async (call) => {
       try {
-        const answer = await this.#options.here.callNode(to, value)
-        this.#unreached.delete(to)
+        const answer = await this.#options.here.callNode(nodeId, call)
+        this.#unreached.delete(nodeId)
         return answer
       } catch (error) {
-        this.#unreached.set(to, performance.now())
+        this.#unreached.set(nodeId, performance.now())
         throw error
       }
     })

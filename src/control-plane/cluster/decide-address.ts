@@ -1,31 +1,20 @@
 /** Who gets a place: the rules of D56, D58 and D59, without the database. */
 import { type PoolDifference, poolDifference } from '../../model/pool.ts'
+import type { StoredAddress } from '../store/online-rows.ts'
+import type { FoundHolder } from '../store/online-writer.ts'
 
 /** A tunnel that has a place, or wants it. */
-interface Holder {
-  readonly tunnelId: string
-  readonly sessionId: string
-  readonly nodeId: string
-}
+type Holder = Pick<FoundHolder, 'tunnelId' | 'sessionId' | 'nodeId'>
 
-/** A holder as it is stored. */
-export interface JudgedHolder extends Holder {
-  /** Whether the lease of its node runs. */
-  readonly isAlive: boolean
-}
+/** A holder as it is stored; alive while the lease of its node runs. */
+export type JudgedHolder = Holder & Pick<FoundHolder, 'isAlive'>
 
 /** A tunnel that wants a place, and the terms on which it would share it. */
-export interface Applicant extends Holder {
-  readonly version: string
-  readonly pool?: { readonly ownerId: string } | undefined
-}
+export type Applicant = Holder & Pick<Parameters<typeof poolDifference>[0], 'version' | 'pool'>
 
 /** A place as it is stored: its holders, and the terms on which they have it. */
-export interface JudgedAddress<Held extends JudgedHolder> {
-  readonly isPooled: boolean
-  readonly ownerId: string
-  /** The version of what all members of a pool serve. */
-  readonly digest: string
+export interface JudgedAddress<Held extends JudgedHolder>
+  extends Pick<StoredAddress, 'isPooled' | 'ownerId' | 'digest'> {
   readonly holders: readonly Held[]
 }
 

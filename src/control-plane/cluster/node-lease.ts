@@ -1,14 +1,11 @@
 /** The lease of this node (D56): while it runs, what is online here counts. */
-import type { Logger } from '../../lib/log/create-log.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { LiveNode, StoredNode } from '../store/online-rows.ts'
-import type { Store } from '../store/store.ts'
 
 /** What a node says of itself with each renewal. */
 export type NodeFacts = StoredNode
 
-interface NodeLeaseOptions {
-  readonly store: Store
-  readonly log: Logger
+interface NodeLeaseOptions extends Pick<ControlTools, 'store' | 'log'> {
   /** What this node is at the moment. */
   readonly facts: () => NodeFacts
   /**

@@ -5,17 +5,15 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { OnlineSession, OnlineTunnel, Reservation } from '../../link/planes/plane-calls.ts'
 import { labelTexts } from '../../model/label-groups.ts'
 import { memberLabels, poolDifference, slotOf } from '../../model/pool.ts'
 import type { PresentEndpoint, PresentTunnel } from '../../model/presence.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import { ENOUGH, gatherMs } from '../store/gather-time.ts'
 import type { StoredHeldAddress } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
-import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { decideReservation, termsOf } from './decide-address.ts'
 import { type LocatedReservation, piecesOf, type RowBatch, type WaitingReservation } from './row-batch.ts'
@@ -29,12 +27,9 @@ export interface HeldHere {
   tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
 }
 
-interface OnlineRowsOptions {
-  readonly store: Store
-  readonly sealer: Sealer
+interface OnlineRowsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   readonly nodeId: string
   readonly held: HeldHere
-  readonly log: Logger
   /** Called when nothing was written because the lease of this node has expired. */
   readonly onLeaseLost: () => void
   /** Called when another node has taken a place that was held here. */

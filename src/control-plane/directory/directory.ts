@@ -3,6 +3,7 @@
  *
  * One thing: sessions, tunnels and addresses change together or not at all.
  */
+import { Groups } from '../../lib/multi-map.ts'
 import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type {
   OnlineSession,
@@ -48,16 +49,6 @@ export interface AllNodes {
   reserve(reservation: Reservation & { readonly planeId: string }): Promise<boolean>
 }
 
-/** For a node on its own. */
-const alone: AllNodes = {
-  sessionChanged() {},
-  tunnelChanged() {},
-  addressChanged() {},
-  addressLeft() {},
-  noted: async () => {},
-  reserve: async () => true,
-}
-
 /** Ids of sessions and tunnels that are online at a plane, although another plane has them by now. */
 interface Superseded {
   readonly sessions: readonly string[]
@@ -89,13 +80,14 @@ export class Directory {
   /** Planes that drain; other planes take over their sessions and tunnels, one by one. */
   readonly #leaving = new Set<string>()
   readonly #groups = new LabelGroups<HeldTunnel>()
-  readonly #byCredential = new Map<string, Set<string>>()
+  readonly #byCredential = new Groups<string>()
   readonly #former = new FormerLabels()
-  readonly #allNodes: AllNodes
+  /** Undefined for a node on its own. */
+  readonly #allNodes: AllNodes | undefined
 
   constructor(options: DirectoryOptions) {
     this.#options = options
-    this.#allNodes = options.allNodes ?? alone
+    this.#allNodes = options.allNodes
   }
 
   /**
@@ -108,7 +100,7 @@ export class Directory {
     const there = new Set(
       sessions.map(({ session }) => session.id).filter((id) => isAtAnotherPlane(this.#sessions.get(id))),
     )
-    for (const each of sessions) if (!there.has(each.session.id)) this.#begin(planeId, each, { isNew: false })
+    for (const each of sessions) if (!there.has(each.session.id)) this.sessionStarted(planeId, each, { isNew: false })
     const stopped: string[] = []
     const isLeaving = this.#leaving.has(planeId)
     for (const online of tunnels) {
@@ -137,7 +129,7 @@ export class Directory {
   detached(planeId: string): void {
     for (const [slot, reservation] of this.#coming) if (reservation.planeId === planeId) this.#coming.delete(slot)
     for (const { session, planeId: at } of this.#sessions.values()) {
-      if (at === planeId) this.#end(planeId, session.id, { isLost: true })
+      if (at === planeId) this.sessionEnded(planeId, session.id, { isLost: true })
     }
     for (const held of this.#tunnels.values()) if (held.planeId === planeId) this.#drop(held, { isLost: true })
     // Claims of tunnels that were about to come online.
@@ -166,29 +158,31 @@ export class Directory {
     return this.#labelled(this.#tunnelsOf(held))
   }
 
-  sessionStarted(planeId: string, session: OnlineSession): void {
-    this.#begin(planeId, session, { isNew: true })
-  }
-
-  #begin(planeId: string, session: OnlineSession, how: { readonly isNew: boolean }): void {
+  sessionStarted(planeId: string, session: OnlineSession, { isNew = true } = {}): void {
     const { id, credentialId } = session.session
     // The same agent on another connection; its former plane was told when the agent was let in.
     const before = this.#sessions.get(id)
     const isOther = before && before.planeId !== planeId
     // A tunnel at a draining plane stays there until it is online here.
-    if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
-    else if (before) this.#forgetCredential(before)
+    if (isOther && !this.#leaving.has(before.planeId)) this.sessionEnded(before.planeId, id)
+    else if (before) this.#byCredential.delete(before.session.credentialId, id)
     // Only tunnels at the session's own plane end with it; the others come over, or end with the draining plane.
     this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
-    const siblings = this.#byCredential.get(credentialId)
-    if (siblings) siblings.add(id)
-    else this.#byCredential.set(credentialId, new Set([id]))
-    this.#allNodes.sessionChanged(id, how)
+    this.#byCredential.add(credentialId, id)
+    this.#allNodes?.sessionChanged(id, { isNew })
   }
 
   /** A session has ended, with all its tunnels. */
   sessionEnded(planeId: string, sessionId: string, { isLost = false } = {}): void {
-    this.#end(planeId, sessionId, { isLost })
+    const held = this.#sessions.get(sessionId)
+    if (held?.planeId !== planeId) return
+    this.#sessions.delete(sessionId)
+    this.#allNodes?.sessionChanged(sessionId, { isNew: false })
+    this.#byCredential.delete(held.session.credentialId, sessionId)
+    const tunnels = this.#tunnelsOf(held).filter((tunnel) => tunnel.planeId === planeId)
+    this.#former.remember(sessionId, this.#labelled(tunnels))
+    for (const tunnel of tunnels) this.#drop(tunnel, { isLost })
+    this.#options.sessionOver(sessionId)
   }
 
   /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
@@ -207,7 +201,7 @@ export class Directory {
     for (const each of this.#addresses.replaced(wanted)) this.#giveUp(each)
     const held = this.#hold(planeId, reservation)
     // A place that this node already holds is not claimed again, and a node on its own never asks other nodes.
-    if (!before && this.#options.allNodes && !(await this.#reserveAtAllNodes(held))) return false
+    if (!before && this.#allNodes && !(await this.#reserveAtAllNodes(held))) return false
     return this.#spread(held)
   }
 
@@ -243,7 +237,7 @@ export class Directory {
     // here then gives up the tunnel at its former node.
     await Promise.all([
       labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
-      this.#allNodes.noted(),
+      this.#allNodes?.noted(),
     ])
   }
 
@@ -291,13 +285,13 @@ export class Directory {
 
   /** Announces all that is online at this node to the others. */
   announce(): void {
-    for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
-    for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
-    for (const place of this.#addresses.addresses()) this.#allNodes.addressChanged(place)
+    for (const { session } of this.#sessions.values()) this.#allNodes?.sessionChanged(session.id, { isNew: false })
+    for (const { id } of this.#tunnels.values()) this.#allNodes?.tunnelChanged(id, { isNew: false })
+    for (const place of this.#addresses.addresses()) this.#allNodes?.addressChanged(place)
   }
 
   sessionsOf(credentialId: string): readonly string[] {
-    return [...(this.#byCredential.get(credentialId) ?? [])]
+    return [...this.#byCredential.get(credentialId)]
   }
 
   credentialsInUse(): ReadonlySet<string> {
@@ -344,16 +338,8 @@ export class Directory {
     return this.#sessions.page(page).map(({ session }) => session)
   }
 
-  session(id: string): PresentSession | undefined {
-    return this.#sessions.get(id)?.session
-  }
-
   tunnels(page: PresencePage): PresentTunnel[] {
     return this.#tunnels.page(page).map(({ online }) => online.tunnel)
-  }
-
-  tunnel(id: string): PresentTunnel | undefined {
-    return this.#tunnels.get(id)?.online.tunnel
   }
 
   endpoints(page: PresencePage): PresentEndpoint[] {
@@ -396,19 +382,7 @@ export class Directory {
     if (endpoint) this.#endpoints.add(endpoint.present.id, held)
     const session = this.#sessions.get(sessionId)
     if (session?.planeId === planeId) session.tunnels.add(id)
-    this.#allNodes.tunnelChanged(id, how)
-  }
-
-  #end(planeId: string, sessionId: string, { isLost }: { readonly isLost: boolean }): void {
-    const held = this.#sessions.get(sessionId)
-    if (held?.planeId !== planeId) return
-    this.#sessions.delete(sessionId)
-    this.#allNodes.sessionChanged(sessionId, { isNew: false })
-    this.#forgetCredential(held)
-    const tunnels = this.#tunnelsOf(held).filter((tunnel) => tunnel.planeId === planeId)
-    this.#former.remember(sessionId, this.#labelled(tunnels))
-    for (const tunnel of tunnels) this.#drop(tunnel, { isLost })
-    this.#options.sessionOver(sessionId)
+    this.#allNodes?.tunnelChanged(id, how)
   }
 
   #tunnelsOf({ tunnels }: HeldSession): HeldTunnel[] {
@@ -430,7 +404,7 @@ export class Directory {
   async #reserveAtAllNodes(held: HeldAddress): Promise<boolean> {
     let isGranted = false
     try {
-      isGranted = await this.#allNodes.reserve(held)
+      isGranted = (await this.#allNodes?.reserve(held)) ?? true
     } finally {
       if (!isGranted && this.#addresses.has(held)) this.#free(held, { isLost: false, wasOurs: false })
     }
@@ -443,12 +417,6 @@ export class Directory {
     if (!this.#addresses.has(held)) return false
     await this.#options.added(workerTunnel(held))
     return this.#addresses.has(held)
-  }
-
-  #forgetCredential({ session: { id, credentialId } }: HeldSession): void {
-    const siblings = this.#byCredential.get(credentialId)
-    siblings?.delete(id)
-    if (siblings?.size === 0) this.#byCredential.delete(credentialId)
   }
 
   #drop(held: HeldTunnel, { isLost }: { readonly isLost: boolean }): void {
@@ -467,7 +435,7 @@ export class Directory {
     this.#sessions.get(online.tunnel.sessionId)?.tunnels.delete(id)
     if (held.labels) this.#groups.delete(held)
     if (online.endpoint) this.#endpoints.delete(online.endpoint.present.id)
-    this.#allNodes.tunnelChanged(id, { isNew: false })
+    this.#allNodes?.tunnelChanged(id, { isNew: false })
   }
 
   /** Drops what held a place before the same agent took it again. */
@@ -480,15 +448,15 @@ export class Directory {
   #hold(planeId: string, reservation: Reservation): HeldAddress {
     const held = { ...reservation, planeId }
     this.#addresses.add(held)
-    this.#allNodes.addressChanged(reservation.place)
+    this.#allNodes?.addressChanged(reservation.place)
     return held
   }
 
   #free(held: HeldAddress, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
     const { place, tunnelId, planeId } = held
     this.#addresses.delete(held)
-    if (wasOurs) this.#allNodes.addressLeft(held)
-    else this.#allNodes.addressChanged(place)
+    if (wasOurs) this.#allNodes?.addressLeft(held)
+    else this.#allNodes?.addressChanged(place)
     // Another plane has claimed the place for the same session, and is about to serve it.
     const isComing = this.#coming.has(slotOf(held))
     this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })

@@ -1,5 +1,5 @@
 /** Addresses that are taken, from the moment of their claim: each by one tunnel, or by the tunnels of a pool. */
-
+import { Groups } from '../../lib/multi-map.ts'
 import type { Reservation } from '../../link/planes/plane-calls.ts'
 import { type PoolDifference, poolDifference, slotOf } from '../../model/pool.ts'
 
@@ -13,7 +13,7 @@ type Wanted = Reservation & Partial<Pick<HeldAddress, 'planeId'>>
 
 export class HeldAddresses {
   readonly #bySlot = new Map<string, HeldAddress>()
-  readonly #byAddress = new Map<string, Set<HeldAddress>>()
+  readonly #byAddress = new Groups<HeldAddress>()
   readonly #byEndpoint = new Map<string, HeldAddress>()
 
   values(): Iterable<HeldAddress> {
@@ -32,7 +32,7 @@ export class HeldAddresses {
 
   /** All holders of a place; several in a pool. */
   at(place: string): readonly HeldAddress[] {
-    return [...(this.#byAddress.get(place) ?? [])]
+    return [...this.#byAddress.get(place)]
   }
 
   /** Whether this very holder still has its place. */
@@ -63,15 +63,13 @@ export class HeldAddresses {
     const before = this.get(held)
     if (before) this.delete(before)
     this.#bySlot.set(slotOf(held), held)
-    this.#byAddress.set(held.place, (this.#byAddress.get(held.place) ?? new Set()).add(held))
+    this.#byAddress.add(held.place, held)
     this.#byEndpoint.set(endpointIdOf(held), held)
   }
 
   delete(held: HeldAddress): void {
     if (this.has(held)) this.#bySlot.delete(slotOf(held))
-    const sharing = this.#byAddress.get(held.place)
-    sharing?.delete(held)
-    if (sharing?.size === 0) this.#byAddress.delete(held.place)
+    this.#byAddress.delete(held.place, held)
     const id = endpointIdOf(held)
     if (this.#byEndpoint.get(id) === held) this.#byEndpoint.delete(id)
   }

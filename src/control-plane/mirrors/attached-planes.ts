@@ -5,8 +5,6 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import { CallLink } from '../../link/calls/call-link.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
 import type { LoginEndings } from '../../link/planes/login-store.ts'
@@ -27,17 +25,11 @@ import { Directory } from '../directory/directory.ts'
 import { type BindRules, Binds } from '../directory/grant-binds.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
-import type { Store } from '../store/store.ts'
 import { InForce } from './in-force.ts'
 import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
-import type { CredentialSessions } from './session-credentials.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
 
-interface AttachedPlanesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly files?: PlaneMirrorsOptions['files']
-  readonly log: Logger
+interface AttachedPlanesOptions extends PlaneMirrorsOptions {
   /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
   readonly calls: SharedCalls
@@ -46,11 +38,6 @@ interface AttachedPlanesOptions {
   readonly nodes?: ClusterOfPlanes | undefined
   /** Called when a plane attaches with sessions, whose credentials may be gone. */
   readonly checkCredentials: (planes: AttachedPlanes) => Promise<void>
-}
-
-interface AskEachOptions {
-  readonly isAsked?: (planeId: string) => boolean
-  readonly withinMs?: number
 }
 
 type PlaneLink = CallLink<PlaneCalls, ControlCalls>
@@ -81,7 +68,7 @@ const ORPHAN_MS = 10_000
 /** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
 const MAX_GONE = 64
 
-export class AttachedPlanes implements CredentialSessions {
+export class AttachedPlanes {
   readonly directory: Directory
   readonly #options: AttachedPlanesOptions
   readonly #binds: Binds
@@ -157,7 +144,8 @@ export class AttachedPlanes implements CredentialSessions {
         unclaim: (claim) => this.#binds.withdraw(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
-        mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
+        mayHaveLeg: ({ sessionId, credentialId }) =>
+          directory.heldSession(sessionId)?.session.credentialId === credentialId,
         sessionStarted: (session) => directory.sessionStarted(id(), session),
         leaving: async () => {
           directory.leaving(id())
@@ -191,10 +179,12 @@ export class AttachedPlanes implements CredentialSessions {
     for (const sessionId of this.directory.sessionsOf(credentialId)) this.#endSession(sessionId, reason)
   }
 
+  /** The ids of the credentials that started a live session. */
   credentialsInUse(): ReadonlySet<string> {
     return this.directory.credentialsInUse()
   }
 
+  /** The ids of the certificates that live sessions logged in with. */
   certificatesInUse(): ReadonlySet<string> {
     return new Set(this.directory.sessionsByCertificate().keys())
   }
@@ -238,9 +228,9 @@ export class AttachedPlanes implements CredentialSessions {
     return {
       ...onlyNode(this.#options.node, () => directory.sessionCount),
       sessions: async (page) => directory.sessions(page),
-      session: async (id) => directory.session(id),
+      session: async (id) => directory.heldSession(id)?.session,
       tunnels: async (page) => directory.tunnels(page),
-      tunnel: async (id) => directory.tunnel(id),
+      tunnel: async (id) => directory.heldTunnel(id)?.online.tunnel,
       endpoints: async (page) => directory.endpoints(page),
       endpoint: async (id) => directory.endpoint(id),
       tunnelsWith: async (labels) => directory.tunnelsWith(labels),
@@ -305,7 +295,7 @@ export class AttachedPlanes implements CredentialSessions {
   async askEach<Name extends keyof PlaneCalls>(
     name: Name,
     argument: Parameters<PlaneCalls[Name]>[0],
-    { isAsked = () => true, withinMs = ASK_MS }: AskEachOptions = {},
+    { isAsked = () => true, withinMs = ASK_MS }: { isAsked?: (planeId: string) => boolean; withinMs?: number } = {},
   ): Promise<{ readonly planeId: string; readonly answer: Awaited<ReturnType<PlaneCalls[Name]>> }[]> {
     const asked = [...this.#planes.values()].filter(({ id }) => isAsked(id))
     const answers = await Promise.allSettled(asked.map(({ link }) => link.ask(name, argument, { withinMs })))
@@ -374,7 +364,7 @@ export class AttachedPlanes implements CredentialSessions {
   /** Ends the legs of sessions that ended while no control plane was there. */
   #endOrphans({ id, link }: Plane, legs: readonly string[]): void {
     if (this.#isClosed || this.#planes.get(id)?.link !== link) return
-    for (const sessionId of legs) if (!this.directory.session(sessionId)) link.tell('endLegs', { sessionId })
+    for (const sessionId of legs) if (!this.directory.heldSession(sessionId)) link.tell('endLegs', { sessionId })
   }
 
   /** Keeps the totals of a plane that is gone, so that no counter goes back. */

@@ -15,12 +15,6 @@ interface CertificateFilesOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly lookMs?: number
 }
 
-/** How many pairs are served, and how many are faulty. */
-interface CertificateFileMetrics {
-  readonly served: number
-  readonly bad: number
-}
-
 interface ReadPair {
   readonly names: readonly string[]
   /** In milliseconds since 1970, as is `notAfter`. */
@@ -58,7 +52,7 @@ export class CertificateFiles {
   readonly #looked = Promise.withResolvers<void>()
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
   #isCovered = coveredBy(new Set())
-  #metrics: CertificateFileMetrics = { served: 0, bad: 0 }
+  #metrics = { served: 0, bad: 0 }
   /** The last fault of the folder itself, so that it is logged once. */
   #folderFault: string | undefined
 
@@ -91,7 +85,8 @@ export class CertificateFiles {
     return this.#isCovered(name)
   }
 
-  get metrics(): CertificateFileMetrics {
+  /** How many pairs are served, and how many are faulty. */
+  get metrics(): Readonly<Record<'served' | 'bad', number>> {
     return this.#metrics
   }
 

@@ -16,14 +16,8 @@ import {
   type NamingDomain,
   type StoredCertificate,
 } from './certificate-choice.ts'
+import type { CertificateFiles } from './certificate-files.ts'
 import { itemsOf, mirror } from './mirror.ts'
-
-/** Certificates in files on this machine; see `CertificateFiles`. */
-interface FileCertificates {
-  ready(): Promise<void>
-  readonly byName: CertificatesByName
-  whenChanged(listener: () => void): () => void
-}
 
 /**
  * `changed`: names whose certificate has changed or is gone. The map is changed in place by later calls. Resolves when they are
@@ -33,7 +27,7 @@ type ReplaceCertificates = (served: CertificatesByName, changed: readonly string
 
 export interface MirrorCertificatesOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   /** Undefined when no certificates are in files. */
-  readonly files?: FileCertificates | undefined
+  readonly files?: Pick<CertificateFiles, 'ready' | 'byName' | 'whenChanged'> | undefined
   readonly replace: ReplaceCertificates
 }
 

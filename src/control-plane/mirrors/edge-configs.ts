@@ -110,13 +110,8 @@ function settingsOf(
   }
 }
 
-interface Named {
-  readonly resources: ReadonlyMap<string, StoredResource>
-  readonly rules: Awaited<ReturnType<typeof rulesByPolicy>>
-}
-
 /** Everything that `from` refer to, over any number of steps: backends name further backends. */
-async function readNamed(reader: Reader, from: readonly StoredResource[]): Promise<Named> {
+async function readNamed(reader: Reader, from: readonly StoredResource[]) {
   const resources = new Map<string, StoredResource>()
   let ids = from.map(({ id }) => id)
   while (ids.length > 0) {
@@ -134,7 +129,7 @@ export async function readIpRules(reader: Reader, ids: readonly string[]): Promi
   return lookupIn({ resources, rules: await rulesByPolicy(reader, ids) })
 }
 
-function lookupIn({ resources, rules }: Named): Lookup {
+function lookupIn({ resources, rules }: Awaited<ReturnType<typeof readNamed>>): Lookup {
   const find = (id: string): StoredResource => {
     const found = resources.get(id)
     if (!found) throw new Error(`${id} no longer exists`)

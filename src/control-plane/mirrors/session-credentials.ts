@@ -8,16 +8,13 @@ import { users } from '../resources/users.ts'
 import { changedIds } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
+import type { AttachedPlanes } from './attached-planes.ts'
 
 /** Lists and ends live sessions by what they logged in with. */
-export interface CredentialSessions {
-  /** The ids of the credentials that started a live session. */
-  credentialsInUse(): ReadonlySet<string>
-  endSessionsOf(credentialId: string, reason: string): void
-  /** The ids of the certificates that live sessions logged in with. */
-  certificatesInUse(): ReadonlySet<string>
-  endSessionsBy(certificateId: string, reason: string): void
-}
+type CredentialSessions = Pick<
+  AttachedPlanes,
+  'credentialsInUse' | 'endSessionsOf' | 'certificatesInUse' | 'endSessionsBy'
+>
 
 const credentialKinds = [credentials.kind, sshCredentials.kind]
 const ownerKinds = [users.kind, botUsers.kind]

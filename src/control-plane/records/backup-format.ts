@@ -93,7 +93,7 @@ export async function* readBackup(
   file: AsyncIterable<Uint8Array>,
   passphrase: string | undefined,
 ): AsyncGenerator<StoredRow, BackupContents> {
-  let head: Header | undefined
+  let head: ReturnType<typeof headerOf> | undefined
   let end: number | undefined
   const tally = new Tally()
   for await (const line of linesOf(unsealFile(file, passphrase))) {
@@ -157,11 +157,7 @@ class Tally {
 
 const PROGRESS_EVERY = 1000
 
-interface Header extends BackupFacts {
-  readonly key: string
-}
-
-function headerOf(value: unknown): Header {
+function headerOf(value: unknown): BackupFacts & Pick<BackupContents, 'key'> {
   const { backup, version, createdAt, database, key } = Object(value) as Record<string, unknown>
   const isHeader = typeof version === 'string' && typeof createdAt === 'string' && typeof key === 'string'
   if (backup !== FORMAT || !isHeader || (database !== 'sqlite' && database !== 'postgres')) {

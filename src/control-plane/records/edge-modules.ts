@@ -1,13 +1,13 @@
 /** Replaces, gets and deletes one module of an edge or route (contract 4.7). */
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { Module, ModuleConfig, ShownAt } from '../../modules/module.ts'
+import type { Link } from '../../model/ref.ts'
+import type { Module, ModuleConfig } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Resource } from '../resources/resource.ts'
-import { checkMentions } from './check-references.ts'
+import type { Documents } from './check-documents.ts'
 import type { Principal } from './find-caller.ts'
-import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
-import { checkNesting } from './nesting.ts'
+import { checkTogether, moduleWrite, openModules, replaceModules } from './module-rows.ts'
 import { type ResourceTarget, visible } from './ownership.ts'
 import { rootOf } from './records.ts'
 import { attempt } from './retry-on-conflict.ts'
@@ -25,7 +25,7 @@ export interface ModuleTarget {
 
 interface EdgeModulesOptions extends ShowingModules {
   readonly sealer: Sealer
-  readonly checks: ModuleChecks
+  readonly checks: Pick<Documents, 'readModule'>
 }
 
 export class EdgeModules {
@@ -35,27 +35,23 @@ export class EdgeModules {
     this.#options = options
   }
 
-  /** Replaces a module as a whole and returns it; `input` has passed the schema of its form. */
-  async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
+  /** Replaces a module as a whole and shows it; `input` has passed the schema of its form. */
+  async put(asked: ModuleTarget, input: ModuleConfig, link: Link): Promise<unknown> {
+    const { resource, principal, target, module, form } = asked
     const checking = { checks: this.#options.checks, principal }
     const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
-    const writes = [write]
     await attempt(() =>
       this.#options.store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
-        checkTogether(this.#options.sealer, resource, before, { writes })
-        const mentions = mentionsOf(resource, writes)
-        await checkMentions(writer, mentions)
-        await checkNesting(writer, resource, before.id, mentions)
-        const isNew = !before.modules.has(module.name)
-        await writeModules(writer, this.#options.sealer, resource, before.id, { writes, isNew })
+        await replaceModules(writer, this.#options.sealer, resource, before, [write])
         writer.changed(...rootOf(resource, before))
       }),
     )
-    return write.config
+    return this.#shown(asked, write.config, link)
   }
 
-  async get({ resource, principal, target, module, form }: ModuleTarget): Promise<ModuleConfig> {
+  async get(asked: ModuleTarget, link: Link): Promise<unknown> {
+    const { resource, principal, target, module, form } = asked
     const found = await this.#options.store.read((reader) => reader.resource(resource.kind, target.id))
     const stored = visible(resource, principal, target, found)
     const config = openModules(this.#options.sealer, resource, stored).get(module.name)
@@ -63,14 +59,12 @@ export class EdgeModules {
       const msg = `the module \`${form.name}\` of this ${resource.noun} is not set; PUT it first`
       throw new Refusal('MODULE_NOT_SET', msg)
     }
-    return config
+    return this.#shown(asked, config, link)
   }
 
-  /** The addresses that a module shows; undefined for modules that show none. */
-  async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
-    if (!module.shows) return undefined
+  async #shown({ module, target, form }: ModuleTarget, config: ModuleConfig, link: Link): Promise<unknown> {
     const { id, parentId = null } = target
-    return shownAt({ id, parentId }, this.#options)
+    return form.show(config, link, module.shows && (await shownAt({ id, parentId }, this.#options)))
   }
 
   /** D29: removing a module that is not set changes nothing and is no error. */

@@ -23,13 +23,16 @@ export class AgentCredentials {
   readonly #byId: AskedTogether<string, Found>
 
   constructor(store: Store) {
-    const together = (find: (reader: Reader, keys: readonly string[]) => Promise<(key: string) => Found>) =>
-      new AskedTogether((keys: readonly string[]) =>
-        store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }),
-      )
-    this.#byToken = together((reader, keys) => heldBy(reader, AUTHTOKENS, keys))
-    this.#byKey = together((reader, keys) => heldBy(reader, SSH_KEYS, keys))
-    this.#byId = together(byId)
+    const together = (find: (reader: Reader, keys: readonly string[]) => Promise<[string, OwnedResource][]>) =>
+      new AskedTogether(async (keys: readonly string[]) => {
+        const found = new Map(await store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }))
+        return (key) => usable(found.get(key))
+      })
+    const heldIn = (scope: string) =>
+      together(async (reader, keys) => (await reader.holdersWithOwners(scope, keys)).map((each) => [each.key, each]))
+    this.#byToken = heldIn(AUTHTOKENS)
+    this.#byKey = heldIn(SSH_KEYS)
+    this.#byId = together(async (reader, ids) => (await reader.withOwners(ids)).map((each) => [each.held.id, each]))
   }
 
   /** The credential with this token; undefined when it is not valid. */
@@ -49,25 +52,10 @@ export class AgentCredentials {
   }
 }
 
-async function heldBy(reader: Reader, scope: string, keys: readonly string[]): Promise<(key: string) => Found> {
-  const found = await reader.holdersWithOwners(scope, keys)
-  return among(new Map(found.map((each) => [each.key, each])))
-}
-
-async function byId(reader: Reader, ids: readonly string[]): Promise<(id: string) => Found> {
-  const found = await reader.withOwners(ids)
-  return among(new Map(found.map((each) => [each.held.id, each])))
-}
-
-function among(found: ReadonlyMap<string, OwnedResource>): (key: string) => Found {
-  return (key) => {
-    const each = found.get(key)
-    return each && usable(each)
-  }
-}
-
 /** Credentials of an inactive owner are invalid, as are its keys. */
-function usable({ held, owner }: OwnedResource): Found {
+function usable(found: OwnedResource | undefined): Found {
+  if (!found) return undefined
+  const { held, owner } = found
   if (!kinds.has(held.kind) || owner.fields.active === false) return undefined
   return { id: held.id, acl: fieldsOf(credentials, held).acl, ownerId: owner.id }
 }

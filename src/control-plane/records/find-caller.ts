@@ -27,7 +27,7 @@ export function tokenHash(token: string): string {
 export async function authenticate(store: Store, token: string): Promise<Principal | undefined> {
   if (!wellFormedToken(token)) return undefined
   // The time of a lookup by hash does not depend on how much of the token is right.
-  const found = await store.read((reader) => reader.holderWithOwner(API_KEY_TOKENS, tokenHash(token)))
+  const [found] = await store.read((reader) => reader.holdersWithOwners(API_KEY_TOKENS, [tokenHash(token)]))
   if (!found || found.owner.fields.active === false) return undefined
-  return { id: found.owner.id, role: found.owner.fields.role === 'admin' ? 'admin' : 'member', keyId: found.id }
+  return { id: found.owner.id, role: found.owner.fields.role === 'admin' ? 'admin' : 'member', keyId: found.held.id }
 }

@@ -1,12 +1,9 @@
 /** Removes ended logins, logins beyond the limits, and expired used answers: in the background, a few at a time. */
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { LoginWriter } from '../store/login-writer.ts'
-import type { Store } from '../store/store.ts'
 
 /** Pause between two rounds, in milliseconds. */
 const EVERY_MS = 60_000
@@ -36,21 +33,13 @@ export interface LoginUpkeepOptions extends Pick<ControlTools, 'store' | 'now' |
 type Share = (logins: LoginWriter, limit: number) => Promise<readonly string[]>
 
 export class LoginUpkeep {
-  readonly #store: Store
-  readonly #now: Clock
-  readonly #log: Logger
-  readonly #maxKept: number
-  readonly #everyMs: number
+  readonly #options: Required<LoginUpkeepOptions>
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #isStopped = false
 
-  constructor({ store, now, log, maxKept = MAX_KEPT, everyMs = EVERY_MS }: LoginUpkeepOptions) {
-    this.#store = store
-    this.#now = now
-    this.#log = log
-    this.#maxKept = maxKept
-    this.#everyMs = everyMs
+  constructor(options: LoginUpkeepOptions) {
+    this.#options = { maxKept: MAX_KEPT, everyMs: EVERY_MS, ...options }
   }
 
   start(): void {
@@ -58,7 +47,7 @@ export class LoginUpkeep {
       this.#round = this.tidy().then(() => {
         if (!this.#isStopped) this.start()
       })
-    }, this.#everyMs).unref()
+    }, this.#options.everyMs).unref()
   }
 
   async stop(): Promise<void> {
@@ -69,22 +58,21 @@ export class LoginUpkeep {
 
   /** One round. Failures are retried in the next. */
   async tidy(): Promise<void> {
-    const now = this.#now()
+    const { store, maxKept, log } = this.#options
+    const now = this.#options.now()
     try {
       // These need no announcement: each node knows by itself that they have expired.
       await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeAnswers(now, limit), ANSWERS_AT_A_TIME)
-      const sessions = await this.#store.read(({ logins }) => logins.count('login_sessions'))
-      await this.#remove(sessions - this.#maxKept, applicationSessions.kind, (logins, limit) =>
+      const sessions = await store.read(({ logins }) => logins.count('login_sessions'))
+      await this.#remove(sessions - maxKept, applicationSessions.kind, (logins, limit) =>
         logins.removeUnseen(Number.MAX_SAFE_INTEGER, limit),
       )
-      const users = await this.#store.read(({ logins }) => logins.count('login_users'))
-      await this.#remove(users - this.#maxKept, applicationUsers.kind, (logins, limit) =>
-        logins.removeOldestUsers(limit),
-      )
+      const users = await store.read(({ logins }) => logins.count('login_users'))
+      await this.#remove(users - maxKept, applicationUsers.kind, (logins, limit) => logins.removeOldestUsers(limit))
     } catch (err) {
-      this.#log.warn({ err }, 'cannot remove expired logins; retrying')
+      log.warn({ err }, 'cannot remove expired logins; retrying')
     }
   }
 
@@ -93,7 +81,7 @@ export class LoginUpkeep {
     let left = count
     for (let batch = 0; batch < BATCHES && left > 0 && !this.#isStopped; batch++) {
       const limit = Math.min(left, atATime)
-      const gone = await this.#store.write(async (writer) => {
+      const gone = await this.#options.store.write(async (writer) => {
         const ids = await share(writer.logins, limit)
         if (kind !== null) for (const id of ids) writer.changed(kind, id)
         return ids

@@ -3,12 +3,15 @@
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { moduleConflicts } from '../../modules/forms.ts'
-import type { Mention, Module, ModuleConfig, Where } from '../../modules/module.ts'
+import type { Mention, Module, ModuleConfig } from '../../modules/module.ts'
 import { formsOf, type ModuleForm, moduleMentions } from '../../modules/spellings.ts'
-import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+import type { Documents } from './check-documents.ts'
+import { checkMentions } from './check-references.ts'
 import type { Principal } from './find-caller.ts'
+import { checkNesting } from './nesting.ts'
 import { moduleAt, openFields, sealFields } from './sealed-fields.ts'
 import { holdKey } from './sealing.ts'
 
@@ -20,19 +23,9 @@ interface ModuleWrite {
   readonly at: string
 }
 
-/** Lets modules check what a schema cannot express, without blocking others. `owner` is charged for the work. */
-export interface ModuleChecks {
-  readModule(
-    owner: string,
-    written: { module: Module; form: ModuleForm; given: ModuleConfig; where: Where },
-  ): Promise<ModuleConfig>
-  /** The same for what a resource itself checks. */
-  settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields>
-}
-
 /** The caller and the checks, which run outside of any transaction, since they may take seconds. */
 interface Checking {
-  readonly checks: ModuleChecks
+  readonly checks: Pick<Documents, 'readModule'>
   readonly principal: Pick<Principal, 'id'>
 }
 
@@ -104,20 +97,35 @@ export function mentionsOf({ place }: Resource, writes: readonly ModuleWrite[]):
   )
 }
 
-/** Writes modules with their references; `isNew` when the resource, or this module of it, did not exist before. */
+/** Replaces modules of a stored resource; throws `Refusal` when that would break a rule. */
+export async function replaceModules(
+  writer: Writer,
+  sealer: Sealer,
+  resource: Resource,
+  before: Pick<StoredResource, 'id' | 'modules'>,
+  writes: readonly ModuleWrite[],
+): Promise<void> {
+  checkTogether(sealer, resource, before, { writes })
+  const mentions = mentionsOf(resource, writes)
+  await checkMentions(writer, mentions)
+  await checkNesting(writer, resource, before.id, mentions)
+  await writeModules(writer, sealer, resource, before, writes)
+}
+
+/** Writes modules with their references; `modules` are those from before. */
 export async function writeModules(
   writer: Writer,
   sealer: Sealer,
   resource: Resource,
-  id: string,
-  { writes, isNew }: { writes: readonly ModuleWrite[]; isNew: boolean },
+  { id, modules }: Pick<StoredResource, 'id' | 'modules'>,
+  writes: readonly ModuleWrite[],
 ): Promise<void> {
   for (const write of writes) {
     const { module, config } = write
     if (module.secrets) await holdKey(writer, sealer)
     await writer.putModule(id, module.name, sealFields(sealer, module.secrets ?? [], config, moduleAt(id, module.name)))
     const ids = mentionsOf(resource, [write]).map((mention) => mention.id)
-    await writer.setReferences(id, module.name, ids, isNew)
+    await writer.setReferences(id, module.name, ids, !modules.has(module.name))
   }
 }
 

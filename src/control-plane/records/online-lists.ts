@@ -1,4 +1,5 @@
 /** Reads and shows nodes, sessions, tunnels and endpoints for the API. */
+import { shape } from '../../lib/shape/schema.ts'
 import { Refusal } from '../../model/errors.ts'
 import type {
   Presence,
@@ -31,9 +32,9 @@ export const nobodyPresent: Presence = {
   },
 }
 
-type Shown = Record<string, unknown>
+export type Shown = Record<string, unknown>
 
-/** What showing presence needs. */
+/** What showing needs. */
 export interface Presenting {
   readonly links: Links
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
@@ -41,94 +42,59 @@ export interface Presenting {
 }
 
 /** How one kind is read and shown. */
-interface PresentKind {
-  readonly page: (presence: Presence, page: PresencePage, presenting: Presenting) => Promise<Shown[]>
-  readonly one: (presence: Presence, id: string, presenting: Presenting) => Promise<Shown | undefined>
+interface ReadKind<Source> {
+  page(source: Source, page: PresencePage, presenting: Presenting): Promise<Shown[]>
+  one(source: Source, id: string, presenting: Presenting): Promise<Shown | undefined>
 }
 
-function kindOf<Present>(
-  page: (presence: Presence, page: PresencePage) => Promise<readonly Present[]>,
-  one: (presence: Presence, id: string) => Promise<Present | undefined>,
-  show: (present: Present, presenting: Presenting) => Shown,
-): PresentKind {
+/** A kind that `read` reads from its source, and `show` shows. */
+export function readKind<Source, Found>(
+  show: (found: Found, presenting: Presenting) => Shown,
+  read: {
+    page(source: Source, page: PresencePage): Promise<readonly Found[]>
+    one(source: Source, id: string): Promise<Found | undefined>
+  },
+): ReadKind<Source> {
   return {
-    page: async (presence, which, presenting) => (await page(presence, which)).map((each) => show(each, presenting)),
-    async one(presence, id, presenting) {
-      const found = await one(presence, id)
+    page: async (source, page, presenting) => (await read.page(source, page)).map((each) => show(each, presenting)),
+    async one(source, id, presenting) {
+      const found = await read.one(source, id)
       return found && show(found, presenting)
     },
   }
 }
 
-const kinds = new Map<Resource, PresentKind>([
-  [
-    nodes,
-    kindOf(
-      (all, page) => all.nodes(page),
-      (all, id) => all.node(id),
-      showNode,
-    ),
-  ],
+const kinds = new Map<Resource, ReadKind<Presence>>([
+  [nodes, readKind(showNode, { page: (all, page) => all.nodes(page), one: (all, id) => all.node(id) })],
   [
     tunnelSessions,
-    kindOf(
-      (all, page) => all.sessions(page),
-      (all, id) => all.session(id),
-      showSession,
-    ),
+    readKind(showSession, { page: (all, page) => all.sessions(page), one: (all, id) => all.session(id) }),
   ],
-  [
-    tunnels,
-    kindOf(
-      (all, page) => all.tunnels(page),
-      (all, id) => all.tunnel(id),
-      showTunnel,
-    ),
-  ],
-  [
-    endpoints,
-    kindOf(
-      (all, page) => all.endpoints(page),
-      (all, id) => all.endpoint(id),
-      showEndpoint,
-    ),
-  ],
+  [tunnels, readKind(showTunnel, { page: (all, page) => all.tunnels(page), one: (all, id) => all.tunnel(id) })],
+  [endpoints, readKind(showEndpoint, { page: (all, page) => all.endpoints(page), one: (all, id) => all.endpoint(id) })],
 ])
 
 /** How a resource that is read from presence is read and shown. */
-export function presentKind(resource: Resource): PresentKind {
+export function presentKind(resource: Resource): ReadKind<Presence> {
   const kind = kinds.get(resource)
   if (!kind) throw new Error(`${resource.kind} is not read from presence`)
   return kind
 }
 
 function showNode(node: PresentNode, { links }: Presenting): Shown {
-  return {
-    id: node.id,
-    uri: links.one(nodes, node.id, null),
-    name: node.name,
-    address: node.address,
-    region: node.region,
-    version: node.version,
-    sessions: node.sessions,
-    since: node.since,
-    lease: node.lease,
-  }
+  return shape(nodes.view, { ...node, uri: links.one(nodes, node.id, null) }) as Shown
 }
 
 function showSession(session: PresentSession, { links }: Presenting): Shown {
-  return {
-    id: session.id,
+  const shown = {
+    ...session,
     uri: links.one(tunnelSessions, session.id, null),
     agent_version: session.agentVersion,
     credential: links.to(session.credentialId),
-    ip: session.ip,
-    metadata: session.metadata,
-    os: session.os,
-    region: session.region,
     started_at: session.startedAt,
     transport: session.transport === 'ssh' ? 'ssh' : 'service/v2',
   }
+  return shape(tunnelSessions.view, shown) as Shown
 }
 
 /** D19: what does not apply is absent. */

@@ -13,7 +13,7 @@ import { authenticate, type Principal } from './find-caller.ts'
 import { KeyMaker } from './key-maker.ts'
 import { nobodyPresent } from './online-lists.ts'
 import { Records, rootOf } from './records.ts'
-import { requestKeyOf } from './stored-request-key.ts'
+import { requestKeyOf } from './server-keys.ts'
 import { sealedBy, storeRows, testSealer } from './testing/test-rows.ts'
 
 const ada: Principal = { id: 'usr_ada', role: 'admin', keyId: 'ak_ada' }

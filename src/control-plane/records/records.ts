@@ -11,10 +11,11 @@ import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
+import type { Documents } from './check-documents.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './check-references.ts'
 import { type Principal, tokenHash } from './find-caller.ts'
 import type { KeyMaker } from './key-maker.ts'
-import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
+import { checkTogether, mentionsOf, openModules, replaceModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
 import { vouchFor } from './proven-names.ts'
@@ -32,7 +33,7 @@ interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' |
   /** This node, where there may be others. */
   readonly nodeId?: string | undefined
   readonly presence: Presence
-  readonly checks: ModuleChecks
+  readonly checks: Pick<Documents, 'readModule' | 'settle'>
   readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
   /** Why a member may not hold a name; undefined when any name may be held. */
@@ -87,7 +88,7 @@ export class Records {
         })
         await setClaims(writer, id, claims, [])
         await setMentions(writer, id, mentions, [])
-        await writeModules(writer, this.#options.sealer, resource, id, { writes, isNew: true })
+        await writeModules(writer, this.#options.sealer, resource, { id, modules: new Map() }, writes)
         writer.changed(...rootOf(resource, row))
         const modules = new Map(writes.map(({ module, config }) => [module.name, config]))
         if (this.#mayVouch(principal)) await vouchFor(writer, namesIn(claims))
@@ -169,11 +170,7 @@ export class Records {
           await setMentions(writer, id, mentions, oldMentions)
         }
         if (writes.length > 0) {
-          checkTogether(this.#options.sealer, resource, before, { writes })
-          const mentions = mentionsOf(resource, writes)
-          await checkMentions(writer, mentions)
-          await checkNesting(writer, resource, id, mentions)
-          await writeModules(writer, this.#options.sealer, resource, id, { writes, isNew: false })
+          await replaceModules(writer, this.#options.sealer, resource, before, writes)
         }
         if (Object.keys(own).length + writes.length > 0) writer.changed(...rootOf(resource, before))
         const after = await writer.resource(resource.kind, id)

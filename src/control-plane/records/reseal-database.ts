@@ -5,11 +5,9 @@ import { everyPage } from '../store/every-page.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import { resealAcmeKeys } from './acme-keys.ts'
-import { authorityFact } from './own-authority.ts'
 import { changeFields, moduleAt, resourceAt } from './sealed-fields.ts'
 import { resealLogins } from './sealed-logins.ts'
-import { hostKeyFact } from './stored-host-key.ts'
-import { requestKeyFact } from './stored-request-key.ts'
+import { keyFacts } from './server-keys.ts'
 
 /** Returns the new text for a sealed value; `context` says what it belongs to. */
 export type Reseal = (sealed: string, context: string) => string
@@ -19,10 +17,10 @@ const AT_A_TIME = 500
 
 /** Replaces every sealed value; returns the number of rows. */
 export async function resealAll(writer: Writer, reseal: Reseal): Promise<number> {
+  let facts = 0
+  for (const fact of keyFacts) facts += await fact.reseal(writer, reseal)
   return (
-    (await authorityFact.reseal(writer, reseal)) +
-    (await requestKeyFact.reseal(writer, reseal)) +
-    (await hostKeyFact.reseal(writer, reseal)) +
+    facts +
     (await resealModules(writer, reseal)) +
     (await resealResources(writer, reseal)) +
     (await resealLogins(writer, reseal)) +

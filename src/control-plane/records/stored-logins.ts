@@ -1,6 +1,4 @@
 /** The stored logins of visitors, for the data planes that cache them. */
-import type { IdSource } from '../../lib/ids.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import {
   LOOKUP_MS,
   type LoginEndings,
@@ -15,8 +13,8 @@ import { applicationUsers } from '../resources/application-users.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
+import type { LoginReader } from '../store/login-reader.ts'
 import type { Seen } from '../store/login-writer.ts'
-import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { answerRow, changingColumns, loginOf, sessionRow, userKey, userRow } from './sealed-logins.ts'
 import { holdKey } from './sealing.ts'
@@ -43,19 +41,11 @@ type HearEndings = (endings: LoginEndings) => void | Promise<void>
 type Given<Name extends keyof LoginRows> = Parameters<LoginRows[Name]>[0]
 
 export class StoredLogins implements LoginRows, Followed {
-  readonly #store: Store
-  readonly #sealer: Sealer
-  readonly #ids: IdSource
-  readonly #maxOfUser: number
-  readonly #lookupMs: number
+  readonly #options: Required<StoredLoginsOptions>
   readonly #listeners = new Set<HearEndings>()
 
-  constructor({ store, sealer, ids, maxOfUser = MAX_OF_USER, lookupMs = LOOKUP_MS }: StoredLoginsOptions) {
-    this.#store = store
-    this.#sealer = sealer
-    this.#ids = ids
-    this.#maxOfUser = maxOfUser
-    this.#lookupMs = lookupMs
+  constructor(options: StoredLoginsOptions) {
+    this.#options = { maxOfUser: MAX_OF_USER, lookupMs: LOOKUP_MS, ...options }
   }
 
   /**
@@ -70,85 +60,87 @@ export class StoredLogins implements LoginRows, Followed {
   }
 
   async loginAt({ browser, routeId }: Given<'loginAt'>): Promise<StoredLogin | undefined> {
-    const row = await this.#store.read(({ logins }) => logins.at(browser, routeId), { withinMs: this.#lookupMs })
-    const login = row && loginOf(row, this.#sealer)
+    const row = await this.#options.store.read(({ logins }) => logins.at(browser, routeId), {
+      withinMs: this.#options.lookupMs,
+    })
+    const login = row && loginOf(row, this.#options.sealer)
     return row && login && { id: row.id, userId: row.user_id, login, expiresAt: row.expires_at }
   }
 
   async beginLogin({ place, login, origin, before }: Given<'beginLogin'>): Promise<readonly string[]> {
     const browser = browserOf(place)
     const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
-    const newUser = userRow(this.#ids.next(applicationUsers.prefix), login, origin)
-    const id = this.#ids.next(applicationSessions.prefix)
-    const gone = await this.#store.write(async (writer) => {
-      await holdKey(writer, this.#sealer)
+    const newUser = userRow(this.#options.ids.next(applicationUsers.prefix), login, origin)
+    const id = this.#options.ids.next(applicationSessions.prefix)
+    return this.#end(async (writer) => {
+      await holdKey(writer, this.#options.sealer)
       const userId = await writer.logins.putUser(newUser)
       const moved = browserBefore === browser ? [] : await writer.logins.moveBrowser(browserBefore, browser)
-      const older = await writer.logins.begin(sessionRow({ id, userId }, { place, login, origin }, this.#sealer))
-      const beyond = await writer.logins.removeBeyond(userId, this.#maxOfUser, REMOVED_AT_ONCE)
-      const touched = [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
-      return announceChanges(writer, touched)
+      const older = await writer.logins.begin(
+        sessionRow({ id, userId }, { place, login, origin }, this.#options.sealer),
+      )
+      const beyond = await writer.logins.removeBeyond(userId, this.#options.maxOfUser, REMOVED_AT_ONCE)
+      return [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
     })
-    await this.#tellOf(gone)
-    return gone
   }
 
   async renewLogin({ place, login }: Given<'renewLogin'>): Promise<string | undefined> {
     const browser = browserOf(place)
-    const id = await this.#store.write(async (writer) => {
-      await holdKey(writer, this.#sealer)
+    const id = await this.#options.store.write(async (writer) => {
+      await holdKey(writer, this.#options.sealer)
       const row = await writer.logins.at(browser, place.routeId)
       // Another login may have replaced this one.
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
-      const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
+      const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#options.sealer) })
       // Others hold the old values, and a provider may accept a token only once.
-      if (isThere) announceChanges(writer, [row.id])
+      if (isThere) writer.changed(applicationSessions.kind, row.id)
       return row.id
     })
-    if (id !== undefined) await this.#tellOf([id])
+    if (id !== undefined) await this.#tell({ isAll: false, ids: [id], userIds: [] })
     return id
   }
 
   async endBrowser(browser: string): Promise<void> {
-    await this.#tellOf(
-      await this.#store.write(async (writer) => announceChanges(writer, await writer.logins.removeBrowser(browser))),
-    )
+    await this.#end(({ logins }) => logins.removeBrowser(browser))
   }
 
   async endLoginsOf({ owner, routeId, asked }: Given<'endLoginsOf'>): Promise<readonly string[] | undefined> {
-    const gone = await this.#store.write(async (writer) => {
-      if (!(await writer.logins.useAnswer(answerRow(asked)))) return undefined
-      return announceChanges(writer, await writer.logins.removeOfUser(userKey(owner), routeId))
+    return this.#end(async ({ logins }) => {
+      if (!(await logins.useAnswer(answerRow(asked)))) return undefined
+      return logins.removeOfUser(userKey(owner), routeId)
     })
-    if (gone) await this.#tellOf(gone)
-    return gone
   }
 
   async useAnswer(answer: UsedAnswer): Promise<boolean> {
-    return this.#store.write(({ logins }) => logins.useAnswer(answerRow(answer)))
+    return this.#options.store.write(({ logins }) => logins.useAnswer(answerRow(answer)))
   }
 
   async seenLogins(seen: readonly SeenLogin[]): Promise<void> {
-    await this.#store.write(async ({ logins }) => {
+    await this.#options.store.write(async ({ logins }) => {
       await logins.markSeen('login_sessions', seen)
       await logins.markSeen('login_users', latestOfUsers(seen))
     })
   }
 
+  /** Reads logins for the API. */
+  read<T>(query: (logins: LoginReader) => Promise<T>): Promise<T> {
+    return this.#options.store.read(({ logins }) => query(logins))
+  }
+
   /** Ends one login; resolves with whether there was one. */
   async revoke(id: string): Promise<boolean> {
-    const wasThere = await this.#store.write(async (writer) => {
+    const wasThere = await this.#options.store.write(async (writer) => {
       const isGone = await writer.logins.removeSession(id)
-      if (isGone) announceChanges(writer, [id])
+      if (isGone) writer.changed(applicationSessions.kind, id)
       return isGone
     })
-    await this.#tellOf([id])
+    await this.#tell({ isAll: false, ids: [id], userIds: [] })
     return wasThere
   }
 
   /** Ends all logins of a user and deletes the user; resolves with whether there was one. */
   async revokeUser(id: string): Promise<boolean> {
-    const wasThere = await this.#store.write(async (writer) => {
+    const wasThere = await this.#options.store.write(async (writer) => {
       const isGone = await writer.logins.removeUser(id)
       if (isGone) writer.changed(applicationUsers.kind, id)
       return isGone
@@ -169,20 +161,24 @@ export class StoredLogins implements LoginRows, Followed {
     if (ids.length + userIds.length > 0) void this.#tell({ isAll: false, ids, userIds })
   }
 
-  /** A login that ended at one data plane must not be accepted at another, so callers wait until all have heard. */
-  async #tellOf(ids: readonly string[]): Promise<void> {
-    if (ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
+  /**
+   * Announces the logins that `write` ends or changes. One that ended at one data plane must not be accepted at another, so
+   * callers wait until all have heard.
+   */
+  async #end<Ids extends readonly string[] | undefined>(write: (writer: Writer) => Promise<Ids>): Promise<Ids> {
+    const ids = await this.#options.store.write(async (writer) => {
+      const written = await write(writer)
+      for (const id of written ?? []) writer.changed(applicationSessions.kind, id)
+      return written
+    })
+    if (ids && ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
+    return ids
   }
 
   /** Never rejects: a listener that fails is a plane that is gone, which is told that anything may have ended when it is back. */
   async #tell(endings: LoginEndings): Promise<void> {
     await Promise.allSettled([...this.#listeners].map(async (heard) => heard(endings)))
   }
-}
-
-function announceChanges(writer: Writer, ids: readonly string[]): readonly string[] {
-  for (const id of ids) writer.changed(applicationSessions.kind, id)
-  return ids
 }
 
 function latestOfUsers(seen: readonly SeenLogin[]): Seen[] {

@@ -1,14 +1,5 @@
 /** Reads the header `User-Agent` for display in lists of sessions; no decision depends on it. */
 
-interface ShownUserAgent {
-  readonly raw: string
-  readonly browser_name: string
-  readonly browser_version: string
-  readonly device_type: string
-  readonly os_name: string
-  readonly os_version: string
-}
-
 type Words = readonly (readonly [name: string, pattern: RegExp])[]
 
 /** In order: most browsers also claim to be Chrome, and Chrome claims to be Safari. */
@@ -39,7 +30,7 @@ const devices: Words = [
   ['Desktop', /\bWindows NT\b|\bMac OS X\b|\bCrOS\b|\bX11\b/],
 ]
 
-export function readUserAgent(raw: string): ShownUserAgent {
+export function readUserAgent(raw: string) {
   const browser = first(browsers, raw)
   const system = first(systems, raw)
   return {

@@ -1,6 +1,6 @@
 /** Work that runs on another thread when it takes long: plain data in, plain data out. */
 
-import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
+import { BadValue } from '../../lib/shape/check.ts'
 import type { Done } from '../../lib/threads/serve-thread.ts'
 import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
@@ -23,17 +23,13 @@ export type HeavyWork =
   | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
   | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
-/** The result; `isGiven` means the document as it was sent, which is not copied back. */
+/** The result, or how to make the error; `isGiven` means the document as it was sent, which is not copied back. */
 export type HeavyResult =
   | { readonly value: unknown }
   | { readonly isGiven: true }
-  | { readonly badValue: { readonly field: string; readonly kind: BadValueKind; readonly message: string } }
-  | { readonly refusal: Pick<Refusal, 'code' | 'message' | 'field' | 'reason'> }
-  | { readonly bindRefusal: { readonly ngrok: number; readonly message: string } }
-
-export function doHeavyWork(work: HeavyWork): Promise<Done> {
-  return heavyResult(() => resultOf(work))
-}
+  | { readonly badValue: ConstructorParameters<typeof BadValue> }
+  | { readonly refusal: ConstructorParameters<typeof Refusal> }
+  | { readonly bindRefusal: ConstructorParameters<typeof BindRefusal> }
 
 /** Does work whose outcome `outcomeOf` reads on the calling thread. */
 export async function heavyResult(work: () => HeavyResult | Promise<HeavyResult>): Promise<Done> {
@@ -44,7 +40,7 @@ export async function heavyResult(work: () => HeavyResult | Promise<HeavyResult>
   }
 }
 
-function resultOf(work: HeavyWork): HeavyResult {
+export function doHeavyWork(work: HeavyWork): HeavyResult {
   switch (work.kind) {
     case 'read': {
       const { place, at, given } = work
@@ -69,26 +65,20 @@ function resultOf(work: HeavyWork): HeavyResult {
 }
 
 function refusedWith(error: unknown): HeavyResult {
-  if (error instanceof BadValue) {
-    const { field, kind, message } = error
-    return { badValue: { field, kind, message } }
-  }
+  if (error instanceof BadValue) return { badValue: [error.field, error.kind, error.message] }
   if (error instanceof Refusal) {
     const { code, message, field, reason } = error
-    return { refusal: { code, message, field, reason } }
+    return { refusal: [code, message, { field, reason }] }
   }
-  if (error instanceof BindRefusal) return { bindRefusal: { ngrok: error.ngrok, message: error.message } }
+  if (error instanceof BindRefusal) return { bindRefusal: [error.ngrok, error.message] }
   throw error
 }
 
 /** The value of a result, on the calling thread; throws what the work threw. */
 export function outcomeOf<T>(result: HeavyResult, given?: T): T {
   if ('isGiven' in result) return given as T // sent with such work
-  if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)
-  if ('refusal' in result) {
-    const { code, message, field, reason } = result.refusal
-    throw new Refusal(code, message, { field, reason })
-  }
-  if ('bindRefusal' in result) throw new BindRefusal(result.bindRefusal.ngrok, result.bindRefusal.message)
+  if ('badValue' in result) throw new BadValue(...result.badValue)
+  if ('refusal' in result) throw new Refusal(...result.refusal)
+  if ('bindRefusal' in result) throw new BindRefusal(...result.bindRefusal)
   return result.value as T // what the other side made of this kind of work
 }

@@ -16,11 +16,9 @@ import { description, domainName, metadata } from './resource-fields.ts'
 
 export const agentIngresses = storedKind({
   kind: 'agent_ingress',
-  noun: 'agent ingress',
   about:
     "Further names by which agents reach this server, each with a certificate from a certificate authority or from this server's own authority.",
   prefix: 'agin_',
-  path: '/agent_ingresses',
   listKey: 'ingresses',
   access: 'account',
   form: {

@@ -8,10 +8,8 @@ export const API_KEY_TOKENS = 'api_key_token'
 
 export const apiKeys = storedKind({
   kind: 'api_key',
-  noun: 'API key',
   about: 'Keys that authenticate to this API.',
   prefix: 'ak_',
-  path: '/api_keys',
   listKey: 'keys',
   access: 'owner',
   mints: { field: 'token', scope: API_KEY_TOKENS },

@@ -28,11 +28,9 @@ const location = Type.Object(
 
 export const applicationSessions = loggedIn({
   kind: 'application_session',
-  noun: 'application session',
   about: 'Logins of visitors. Deleting one ends it.',
   prefix: 'as_',
   path: '/app/sessions',
-  listKey: 'application_sessions',
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     uri: Type.String({ description: 'Address of this session.' }),

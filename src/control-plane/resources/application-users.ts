@@ -4,11 +4,9 @@ import { loggedIn } from './resource.ts'
 
 export const applicationUsers = loggedIn({
   kind: 'application_user',
-  noun: 'application user',
   about: 'Visitors who logged in through a provider. Deleting one ends all its sessions.',
   prefix: 'au_',
   path: '/app/users',
-  listKey: 'application_users',
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     uri: Type.String({ description: 'Address of this user.' }),

@@ -4,11 +4,8 @@ import { storedKind } from './resource.ts'
 
 export const botUsers = storedKind({
   kind: 'bot_user',
-  noun: 'bot user',
   about: 'Principals for machines. A bot is a member; deleting it deletes its keys and credentials.',
   prefix: 'bot_',
-  path: '/bot_users',
-  listKey: 'bot_users',
   // Newer clients of the hosted service use this name.
   otherName: {
     name: 'service_user',

@@ -9,6 +9,7 @@ export const brokenEdges = presentKind({
   noun: 'list of broken edges',
   about: 'Edges and routes that refuse traffic, because the server cannot serve them with their present configuration.',
   path: '/broken_edges',
+  listKey: null,
   routes: [
     {
       operation: 'list_broken_edges',

@@ -8,12 +8,9 @@ const MAX_SECONDS = 24 * 3600
 
 export const captures = storedKind({
   kind: 'capture',
-  noun: 'capture',
   about:
     'Keeps heads and bodies of the exchanges of an edge for a while. Credentials, cookies and identity headers are masked, and always so for members.',
   prefix: 'cap_',
-  path: '/captures',
-  listKey: 'captures',
   access: 'owner',
   // Can be ended but not changed; starting or ending one takes more than writing a row.
   verbs: ['create', 'list', 'get', 'delete'],

@@ -7,11 +7,8 @@ import { description, metadata, readOr } from './resource-fields.ts'
 
 export const certificateAuthorities = storedKind({
   kind: 'certificate_authority',
-  noun: 'certificate authority',
   about: 'CA certificates that mutual TLS checks client certificates against.',
   prefix: 'ca_',
-  path: '/certificate_authorities',
-  listKey: 'certificate_authorities',
   access: 'account',
   form: {
     description,

@@ -11,8 +11,6 @@ export const credentials = storedKind({
   noun: 'tunnel credential',
   about: 'Authtokens that agents connect with, optionally restricted by bind rules.',
   prefix: 'cr_',
-  path: '/credentials',
-  listKey: 'credentials',
   access: 'owner',
   mints: { field: 'token', scope: AUTHTOKENS },
   form: { description, metadata, acl },

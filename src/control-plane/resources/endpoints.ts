@@ -5,11 +5,8 @@ import { present } from './resource.ts'
 
 export const endpoints = present({
   kind: 'endpoint',
-  noun: 'endpoint',
   about: 'Public addresses that are being served now.',
   prefix: 'ep_',
-  path: '/endpoints',
-  listKey: 'endpoints',
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     uri: Type.String({ description: 'Address of this resource.' }),

@@ -144,11 +144,8 @@ export const replayForm = closedObject({
 
 export const exchanges = presentKind({
   kind: 'exchange',
-  noun: 'exchange',
   about: 'The latest requests of visitors and their answers. Kept in memory, for a while.',
   prefix: 'ex_',
-  path: '/exchanges',
-  listKey: 'exchanges',
   columns: ['method', 'host', 'path', 'status', 'error_code', 'duration_ms', 'client_ip'],
   verbs: ['list', 'get'],
   handlers: { list: 'list_exchanges', get: 'get_exchange' },

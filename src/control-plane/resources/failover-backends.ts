@@ -7,7 +7,6 @@ import { description, metadata } from './resource-fields.ts'
 
 export const failoverBackends = storedKind({
   kind: 'failover_backend',
-  noun: 'failover backend',
   about: 'Sends traffic to the first of its backends that can be dialled.',
   prefix: 'bkdfo_',
   path: '/backends/failover',

@@ -9,7 +9,6 @@ const MAX_BODY_BYTES = 256 * 1024
 
 export const httpResponseBackends = storedKind({
   kind: 'http_response_backend',
-  noun: 'HTTP response backend',
   about: 'Answers every request with one fixed response.',
   prefix: 'bkdhr_',
   path: '/backends/http_response',

@@ -7,7 +7,6 @@ import { description, metadata } from './resource-fields.ts'
 
 export const httpsEdgeRoutes = storedKind({
   kind: 'https_edge_route',
-  noun: 'HTTPS edge route',
   about: 'A path of an HTTPS edge and its modules. An exact path wins, then the longest prefix.',
   prefix: 'edghtsrt_',
   path: '/edges/https/{edge_id}/routes',

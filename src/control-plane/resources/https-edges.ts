@@ -8,11 +8,9 @@ import { description, metadata } from './resource-fields.ts'
 
 export const httpsEdges = storedKind({
   kind: 'https_edge',
-  noun: 'HTTPS edge',
   about: 'Public HTTPS listeners; their routes decide what happens to each path.',
   prefix: 'edghts_',
   path: '/edges/https',
-  listKey: 'https_edges',
   access: 'account',
   place: 'https',
   modules: modulesAt('https'),

@@ -6,11 +6,8 @@ import { description, metadata, readOr } from './resource-fields.ts'
 
 export const ipPolicyRules = storedKind({
   kind: 'ip_policy_rule',
-  noun: 'IP policy rule',
   about: 'One network of an IP policy. An address passes when some allow rule matches it and no deny rule does.',
   prefix: 'ipr_',
-  path: '/ip_policy_rules',
-  listKey: 'ip_policy_rules',
   access: 'account',
   parent: { kind: 'ip_policy', field: 'ip_policy_id', in: 'body', shownAs: 'ip_policy' },
   form: {

@@ -8,11 +8,8 @@ import { description, metadata } from './resource-fields.ts'
 
 export const ipRestrictions = storedKind({
   kind: 'ip_restriction',
-  noun: 'IP restriction',
   about: 'Lets only the addresses of some IP policies reach a part of the server; at most one per part.',
   prefix: 'ipx_',
-  path: '/ip_restrictions',
-  listKey: 'ip_restrictions',
   access: 'admin',
   form: {
     description,

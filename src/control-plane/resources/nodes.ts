@@ -5,11 +5,8 @@ import { present } from './resource.ts'
 
 export const nodes = present({
   kind: 'node',
-  noun: 'node',
   about: 'Servers that share this database and are online. Admins only.',
   prefix: 'nd_',
-  path: '/nodes',
-  listKey: 'nodes',
   // The list shows the addresses of machines.
   access: 'admin',
   columns: ['name', 'address', 'region', 'version', 'sessions', 'since', 'lease'],

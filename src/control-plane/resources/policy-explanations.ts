@@ -20,9 +20,9 @@ const explainForm = closedObject({
 /** Nothing is stored, so there are no ids. */
 export const policyExplanations = presentKind({
   kind: 'policy_explanation',
-  noun: 'policy explanation',
   about: 'What an edge, a route or a policy would do to a described request or connection.',
   path: '/policy/explain',
+  listKey: null,
   routes: [
     {
       operation: 'explain_policy',

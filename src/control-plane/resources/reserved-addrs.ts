@@ -29,8 +29,6 @@ export const reservedAddrs = storedKind<typeof form, Kept>({
   noun: 'reserved address',
   about: 'TCP ports that the server chooses and keeps for you; a TCP edge may listen there.',
   prefix: 'ra_',
-  path: '/reserved_addrs',
-  listKey: 'reserved_addrs',
   access: 'account',
   form,
   fixed: ['region'],

@@ -27,11 +27,8 @@ const domain = Type.Optional(
 
 export const reservedDomains = storedKind({
   kind: 'reserved_domain',
-  noun: 'reserved domain',
   about: "Names that are kept for you, each with a certificate of your own or one from this server's authority.",
   prefix: 'rd_',
-  path: '/reserved_domains',
-  listKey: 'reserved_domains',
   access: 'account',
   form: {
     description,

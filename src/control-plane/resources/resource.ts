@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { closedObject, nullable, viewOf } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { SshKeyChoice, SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.ts'
+import { plural } from '../../lib/text/plural.ts'
 import type { ErrorCode } from '../../model/errors.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { type Link, RefSchema } from '../../model/ref.ts'
@@ -122,7 +123,7 @@ interface RouteVerb {
   readonly prints?: 'json' | { readonly field: string }
 }
 
-export interface Resource {
+export interface Resource extends AboutFields<Fields> {
   /** Stored with each row and used as the schema's name in the API document: `api_key`. */
   readonly kind: string
   /** The name in sentences: `API key`. */
@@ -169,29 +170,35 @@ export interface Resource {
   readonly columns?: readonly string[]
   /** Query parameters that filter a list, besides those for paging; all are optional. */
   readonly filters?: TProperties
-  readonly read: (fields: Fields, link: Link, fact?: string) => Fields
-  /** The key of a fact that is stored beside the resource and shown with it. */
-  readonly fact?: (fields: Fields) => string
-  readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
-  /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
-  readonly mentions: (fields: Fields) => readonly Mention[]
-  /** Runs at creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
-  readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
   /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>
   /** Fields that are encrypted in the store. */
   readonly secrets: readonly string[]
   /** Fields that `DELETE <path>/{id}/<name>` clears. */
   readonly clears: readonly { readonly name: string; readonly field: string }[]
+}
+
+/** What a resource says about its fields as they are stored. */
+interface AboutFields<Kept> {
+  /** Returns the fields that are shown in another form than they are kept; the others are shown as kept. */
+  readonly read: (fields: Kept, link: Link, fact?: string) => Fields
+  /** The key of a fact that is stored beside the resource and shown with it. */
+  readonly fact?: (fields: Kept) => string
+  readonly claims: (fields: Kept, parentId: string | null) => readonly Claim[]
+  /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
+  readonly mentions: (fields: Kept) => readonly Mention[]
+  /** Runs at creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
+  readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
   /** Fields that list what is online now; the ids are shown as references. */
-  readonly live?: (fields: Fields, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
+  readonly live?: (fields: Kept, presence: Presence) => Promise<Readonly<Record<string, readonly string[]>>>
 }
 
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
 interface StoredSpec<Form extends TProperties, Kept extends Fields>
-  extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>>,
-    Partial<Pick<Resource, 'verbs' | 'handlers' | 'routes'>> {
+  extends Pick<Resource, 'kind' | 'about' | 'prefix' | 'access'>,
+    Partial<Pick<Resource, 'noun' | 'path' | 'listKey' | 'otherName' | 'parent' | 'embeds' | 'place' | 'modules'>>,
+    Partial<AboutFields<Kept>>,
+    Partial<Pick<Resource, 'mints' | 'columns' | 'actions' | 'verbs' | 'handlers' | 'routes' | 'clears' | 'price'>> {
   /**
    * Fields of the create body. Fields that are required or have a default are always shown; other fields are null when
    * unset.
@@ -205,18 +212,9 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly hides?: readonly (keyof Form & string)[]
   /** Checks what a schema cannot express, on every write; returns what is stored. Throws `BadValue` or `Refusal`. */
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
-  readonly price?: Resource['price']
   readonly renews?: readonly (keyof Form & string)[]
-  /** Returns the fields that are shown in another form than they are kept; the others are shown as kept. */
-  readonly read?: (fields: Kept, link: Link, fact?: string) => Fields
-  readonly fact?: (fields: Kept) => string
-  readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
-  readonly mentions?: (fields: Kept) => readonly Mention[]
-  readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
   readonly make?: (fields: Static<TObject<Form>>, making: Making) => Promise<Kept>
   readonly secrets?: readonly (keyof Kept & string)[]
-  readonly clears?: Resource['clears']
-  readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
 
 /** Carries a type alone. */
@@ -234,32 +232,15 @@ export function fieldsOf<Kept>(_: Keeping<Kept>, { fields }: { readonly fields: 
 export function storedKind<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
 ): Keeping<Kept> {
-  const {
-    form,
-    fixed = [],
-    shows = {},
-    hides = [],
-    settle,
-    read,
-    claims,
-    mentions,
-    choose,
-    make,
-    live,
-    fact,
-    ...rest
-  } = spec
+  const { form, fixed = [], shows = {}, hides = [], ...rest } = spec
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
   const modules = moduleFields(spec)
   return {
-    modules: [],
-    secrets: [],
-    clears: [],
-    renews: [],
-    commands: [],
+    ...usual(spec.kind),
     verbs:
       spec.listKey === null ? ['create', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete'],
-    ...rest,
+    // The functions of `spec` are only called with fields that passed the forms of this same resource, so the cast is safe.
+    ...(rest as Pick<Resource, 'kind' | 'about' | 'prefix' | 'access'> & Partial<Resource>),
     create: closedObject({ ...form, ...owner, ...modules.forms }),
     update: closedObject({ ...forUpdate(without(form, fixed)), ...modules.forms }),
     view: closedObject({
@@ -268,15 +249,25 @@ export function storedKind<Form extends TProperties, Kept extends Fields = Stati
       ...shows,
       ...modules.views,
     }),
-    // These functions are only called with fields that passed the forms of this same resource, so the casts are safe.
-    settle: (settle ?? ((fields: unknown) => fields)) as Resource['settle'],
-    read: (read ?? (() => ({}))) as Resource['read'],
-    claims: (claims ?? (() => [])) as Resource['claims'],
-    mentions: (mentions ?? (() => [])) as Resource['mentions'],
-    ...(choose && { choose: choose as NonNullable<Resource['choose']> }),
-    ...(make && { make: make as NonNullable<Resource['make']> }),
-    ...(live && { live: live as NonNullable<Resource['live']> }),
-    ...(fact && { fact: fact as NonNullable<Resource['fact']> }),
+  }
+}
+
+/** What a resource has unless it says otherwise; its names follow from its kind: `IP policy`, `/ip_policies`. */
+function usual(kind: string) {
+  const listKey = plural(kind)
+  return {
+    noun: kind.replaceAll('_', ' ').replace(/\b(api|https?|ip|ssh|tcp|tls)\b/, (word) => word.toUpperCase()),
+    path: `/${listKey}`,
+    listKey,
+    commands: [],
+    modules: [],
+    secrets: [],
+    clears: [],
+    renews: [],
+    settle: (fields: Fields) => fields,
+    read: () => ({}),
+    claims: () => [],
+    mentions: () => [],
   }
 }
 
@@ -314,8 +305,8 @@ export function loggedIn(spec: UnstoredSpec): Resource {
 
 /** How a file of this folder describes a resource that is not stored. */
 interface UnstoredSpec
-  extends Pick<Resource, 'kind' | 'noun' | 'about' | 'path'>,
-    Partial<Pick<Resource, 'prefix' | 'listKey' | 'columns' | 'filters' | 'access'>>,
+  extends Pick<Resource, 'kind' | 'about'>,
+    Partial<Pick<Resource, 'noun' | 'path' | 'prefix' | 'listKey' | 'columns' | 'filters' | 'access'>>,
     Partial<Pick<Resource, 'commands' | 'verbs' | 'handlers' | 'routes'>> {
   readonly shows: TProperties
 }
@@ -323,22 +314,13 @@ interface UnstoredSpec
 /** A resource that is not stored; any valid key may read it unless `access` says otherwise. */
 export function presentKind({ shows, ...rest }: UnstoredSpec): Resource {
   return {
+    ...usual(rest.kind),
     prefix: '',
-    listKey: null,
     verbs: [],
     access: 'account',
-    commands: [],
     create: closedObject({}),
     update: closedObject({}),
     view: closedObject(shows),
-    settle: (fields) => fields,
-    read: () => ({}),
-    claims: () => [],
-    mentions: () => [],
-    modules: [],
-    secrets: [],
-    clears: [],
-    renews: [],
     ...rest,
   }
 }

@@ -10,11 +10,8 @@ const usual = { curve: 'p256', bits: 4096 } as const
 
 export const sshCertificateAuthorities = storedKind({
   kind: 'ssh_certificate_authority',
-  noun: 'SSH certificate authority',
   about: 'Keys that sign SSH certificates. They are made here, encrypted at rest, and never shown.',
   prefix: 'sshca_',
-  path: '/ssh_certificate_authorities',
-  listKey: 'ssh_certificate_authorities',
   access: 'account',
   form: {
     description,

@@ -95,9 +95,10 @@ export async function signCertificate(
     criticalOptions,
     extensions,
   }
-  const blob = await fitting(
-    makeSshCertificate(key.blob, facts, { authority: createPrivateKey(pem), nonce: randomBytes(32) }),
-  )
+  const signing = { authority: createPrivateKey(pem), nonce: randomBytes(32) }
+  const blob = await makeSshCertificate(key.blob, facts, signing).catch((error: unknown) => {
+    throw error instanceof BadInput ? new BadValue('principals', 'value', error.message) : error
+  })
   return {
     key_type: key.type === 'ssh-rsa' ? 'rsa' : key.type === 'ssh-ed25519' ? 'ed25519' : 'ecdsa',
     valid_after: timestamp(validAfter),
@@ -131,27 +132,9 @@ function validity({ valid_after, valid_until }: SshCertificateFields, now: numbe
 
 function time(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const millis = readOrBad(field, () => readRfc3339(text))
+  const millis = readOr('INVALID_VALUE', field, '', () => readRfc3339(text))
   if (millis < 0 || millis > LAST_MS) {
     throw new BadValue(field, 'value', `\`${field}\` must be a time from 1970 to 9999, in UTC`)
   }
   return millis
-}
-
-function readOrBad<T>(field: string, read: () => T): T {
-  try {
-    return read()
-  } catch (cause) {
-    if (!(cause instanceof BadInput)) throw cause
-    throw new BadValue(field, 'value', `\`${field}\` ${cause.message}`)
-  }
-}
-
-async function fitting(made: Promise<Buffer>): Promise<Buffer> {
-  try {
-    return await made
-  } catch (cause) {
-    if (!(cause instanceof BadInput)) throw cause
-    throw new BadValue('principals', 'value', cause.message)
-  }
 }

@@ -9,11 +9,8 @@ export const SSH_KEYS = 'ssh_key'
 
 export const sshCredentials = storedKind({
   kind: 'ssh_credential',
-  noun: 'SSH credential',
   about: 'Uploaded public keys that may start tunnels through the SSH gateway, optionally restricted by bind rules.',
   prefix: 'sshcr_',
-  path: '/ssh_credentials',
-  listKey: 'ssh_credentials',
   access: 'owner',
   form: {
     description,

@@ -7,11 +7,8 @@ const USUAL_MS = 365 * 24 * 60 * 60 * 1000
 
 export const sshHostCertificates = storedKind({
   kind: 'ssh_host_certificate',
-  noun: 'SSH host certificate',
   about: 'Certificates for SSH servers, signed by an SSH certificate authority.',
   prefix: 'shcrt_',
-  path: '/ssh_host_certificates',
-  listKey: 'ssh_host_certificates',
   access: 'account',
   form: certificateForm,
   fixed: signedFields,

@@ -21,12 +21,9 @@ const value = Type.String({ maxBytes: 4096 })
 
 export const sshUserCertificates = storedKind({
   kind: 'ssh_user_certificate',
-  noun: 'SSH user certificate',
   about:
     'Certificates for users of SSH servers, signed by an SSH certificate authority. One whose principal is the id of an SSH credential also opens the SSH gateway of this server.',
   prefix: 'sucrt_',
-  path: '/ssh_user_certificates',
-  listKey: 'ssh_user_certificates',
   access: 'account',
   form: {
     ...certificateForm,

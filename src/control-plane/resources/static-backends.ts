@@ -8,7 +8,6 @@ import { description, metadata, readOr } from './resource-fields.ts'
 
 export const staticBackends = storedKind({
   kind: 'static_backend',
-  noun: 'static backend',
   about: 'Sends traffic to a fixed address that the server can reach without an agent.',
   prefix: 'bkdsc_',
   path: '/backends/static',

@@ -7,11 +7,9 @@ import { description, metadata } from './resource-fields.ts'
 
 export const tcpEdges = storedKind({
   kind: 'tcp_edge',
-  noun: 'TCP edge',
   about: 'Public TCP listeners, distinguished by port.',
   prefix: 'edgtcp_',
   path: '/edges/tcp',
-  listKey: 'tcp_edges',
   access: 'account',
   place: 'tcp',
   modules: modulesAt('tcp'),

@@ -18,12 +18,9 @@ const texts = (about: string) => Type.Array(Type.String(), { description: about 
 
 export const tlsCertificates = storedKind({
   kind: 'tls_certificate',
-  noun: 'TLS certificate',
   about:
     'Certificates with their private keys, which are encrypted at rest and never shown. You upload them, or this server gets them from an authority.',
   prefix: 'cert_',
-  path: '/tls_certificates',
-  listKey: 'tls_certificates',
   access: 'account',
   form: {
     description,

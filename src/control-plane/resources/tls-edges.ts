@@ -7,11 +7,9 @@ import { description, metadata } from './resource-fields.ts'
 
 export const tlsEdges = storedKind({
   kind: 'tls_edge',
-  noun: 'TLS edge',
   about: 'Public TLS listeners, distinguished by the name that visitors request.',
   prefix: 'edgtls_',
   path: '/edges/tls',
-  listKey: 'tls_edges',
   access: 'account',
   place: 'tls',
   modules: modulesAt('tls'),

@@ -28,6 +28,7 @@ export const trafficHistory = presentKind({
   noun: 'history of traffic',
   about: 'Traffic numbers of the last minutes and of the last day. Admins only.',
   path: '/traffic',
+  listKey: null,
   access: 'admin',
   routes: [
     {

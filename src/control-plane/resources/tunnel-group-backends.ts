@@ -7,7 +7,6 @@ import { description, metadata } from './resource-fields.ts'
 
 export const tunnelGroupBackends = storedKind({
   kind: 'tunnel_group_backend',
-  noun: 'tunnel group backend',
   about: 'Balances traffic over the online tunnels that carry all of its labels.',
   prefix: 'bkdtg_',
   path: '/backends/tunnel_group',

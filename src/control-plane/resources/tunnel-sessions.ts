@@ -5,11 +5,8 @@ import { present } from './resource.ts'
 
 export const tunnelSessions = present({
   kind: 'tunnel_session',
-  noun: 'tunnel session',
   about: 'Agents that are online, and commands to them.',
   prefix: 'ts_',
-  path: '/tunnel_sessions',
-  listKey: 'tunnel_sessions',
   commands: ['restart', 'stop', 'update'],
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),

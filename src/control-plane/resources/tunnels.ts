@@ -5,11 +5,8 @@ import { present } from './resource.ts'
 
 export const tunnels = present({
   kind: 'tunnel',
-  noun: 'tunnel',
   about: 'Tunnels that are online.',
   prefix: 'tn_',
-  path: '/tunnels',
-  listKey: 'tunnels',
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     started_at: Type.String({ description: 'When the tunnel was started, RFC 3339.' }),

@@ -4,12 +4,9 @@ import { storedKind } from './resource.ts'
 
 export const users = storedKind({
   kind: 'user',
-  noun: 'user',
   about:
     'The people of the account. Deleting one deletes its keys and credentials; whatever else it created belongs to the account.',
   prefix: 'usr_',
-  path: '/users',
-  listKey: 'users',
   access: 'admin',
   form: {
     name: Type.String({ description: 'Name of the user.', minLength: 1, maxBytes: 255 }),

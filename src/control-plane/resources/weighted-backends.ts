@@ -6,7 +6,6 @@ import { description, metadata } from './resource-fields.ts'
 
 export const weightedBackends = storedKind({
   kind: 'weighted_backend',
-  noun: 'weighted backend',
   about: 'Shares traffic between other backends in proportion to their weights.',
   prefix: 'bkdwd_',
   path: '/backends/weighted',

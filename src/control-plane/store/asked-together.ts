@@ -7,10 +7,8 @@ const MAX_TOGETHER = 500
 /** How long later questions wait for a query under way, in milliseconds: a silent database may never answer it. */
 const PATIENCE_MS = 100
 
-interface Asked<Key, Answer> {
+interface Asked<Key, Answer> extends PromiseWithResolvers<Answer> {
   readonly key: Key
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -38,10 +36,10 @@ export class AskedTogether<Key, Answer> {
   }
 
   ask(key: Key): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    this.#waiting.push({ key, resolve, reject })
+    const asked = { key, ...Promise.withResolvers<Answer>() }
+    this.#waiting.push(asked)
     if (!this.#current) this.#begin()
-    return promise
+    return asked.promise
   }
 
   #begin(): void {

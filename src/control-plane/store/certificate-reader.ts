@@ -1,6 +1,6 @@
 /** Reads the names whose certificates the server orders by itself, and the state of each. */
-import { type Kysely, type Selectable, sql } from 'kysely'
-import type { DialectFacts } from './dialect.ts'
+import { type Selectable, sql } from 'kysely'
+import { Queries } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** The kind of changes of challenges in the feed; their id is the name. */
@@ -37,15 +37,7 @@ export interface NameCounts {
 /** The prefix of ids in `acme_orders` that count names rather than orders; the name follows. */
 export const COUNTED_NAME = 'name/'
 
-export class CertificateReader {
-  protected readonly db: Kysely<Tables>
-  protected readonly facts: DialectFacts
-
-  constructor(db: Kysely<Tables>, facts: DialectFacts) {
-    this.db = db
-    this.facts = facts
-  }
-
+export class CertificateReader extends Queries {
   async account(directory: string): Promise<StoredAcmeAccount | undefined> {
     return this.db.selectFrom('acme_accounts').selectAll().where('directory', '=', directory).executeTakeFirst()
   }
@@ -57,32 +49,28 @@ export class CertificateReader {
   /** The names of one stage that are due and that nobody works on, longest due first. */
   async due(stage: NameStage, limit: number): Promise<string[]> {
     if (limit <= 0) return []
-    const rows = await this.db
-      .selectFrom('managed_names')
-      .select('name')
-      .where('stage', '=', stage)
-      .where('due_at', '<=', this.facts.nowMs)
-      .where('held_until', '<=', this.facts.nowMs)
-      .orderBy('stage')
-      .orderBy('due_at')
-      .limit(limit)
-      .execute()
+    const rows = await this.#unheld(stage, limit).select('name').where('due_at', '<=', this.facts.nowMs).execute()
     return rows.map(({ name }) => name)
   }
 
   /** Names that wait for their turn, most urgent first. */
   async waiting(limit: number): Promise<{ readonly name: string; readonly isDue: boolean }[]> {
     if (limit <= 0) return []
-    const rows = await this.db
-      .selectFrom('managed_names')
+    const rows = await this.#unheld(nameStage.waiting, limit)
       .select(['name', sql<number>`${this.facts.nowMs} - due_at`.as('overdue_ms')])
-      .where('stage', '=', nameStage.waiting)
+      .execute()
+    return rows.map(({ name, overdue_ms }) => ({ name, isDue: Number(overdue_ms) >= 0 }))
+  }
+
+  /** The names of one stage that nobody works on, longest due first. */
+  #unheld(stage: NameStage, limit: number) {
+    return this.db
+      .selectFrom('managed_names')
+      .where('stage', '=', stage)
       .where('held_until', '<=', this.facts.nowMs)
       .orderBy('stage')
       .orderBy('due_at')
       .limit(limit)
-      .execute()
-    return rows.map(({ name, overdue_ms }) => ({ name, isDue: Number(overdue_ms) >= 0 }))
   }
 
   async managedName(name: string): Promise<ManagedName | undefined> {

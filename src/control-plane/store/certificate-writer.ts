@@ -1,5 +1,5 @@
 /** Writes the names whose certificates the server orders by itself, inside one transaction. */
-import { sql } from 'kysely'
+import { sql, type UpdateObject } from 'kysely'
 import { inBatches } from './batches.ts'
 import {
   CertificateReader,
@@ -9,6 +9,7 @@ import {
   nameStage,
   type StoredChallenge,
 } from './certificate-reader.ts'
+import type { Tables } from './tables.ts'
 
 /** The stored state of a name after a step. */
 interface KeptName {
@@ -103,13 +104,7 @@ export class CertificateWriter extends CertificateReader {
 
   /** Holds a name for longer; false when another has taken it over. */
   async hold(name: string, holder: string, forMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.db
-      .updateTable('managed_names')
-      .set({ held_until: sql<number>`${this.facts.nowMs} + ${forMs}` })
-      .where('name', '=', name)
-      .where('holder', '=', holder)
-      .executeTakeFirst()
-    return numUpdatedRows > 0n
+    return this.#changeHeld(name, holder, { held_until: sql<number>`${this.facts.nowMs} + ${forMs}` })
   }
 
   /** Stores the outcome of a step; the name must be held. */
@@ -128,12 +123,7 @@ export class CertificateWriter extends CertificateReader {
 
   /** Makes a name due again only after `inMs`, whatever the outcome of the work on it. */
   async postpone(name: string, holder: string, inMs: number): Promise<void> {
-    await this.db
-      .updateTable('managed_names')
-      .set({ due_at: sql<number>`${this.facts.nowMs} + ${inMs}` })
-      .where('name', '=', name)
-      .where('holder', '=', holder)
-      .execute()
+    await this.#changeHeld(name, holder, { due_at: sql<number>`${this.facts.nowMs} + ${inMs}` })
   }
 
   async replaceOrderKey(name: string, orderKey: string): Promise<void> {
@@ -142,12 +132,7 @@ export class CertificateWriter extends CertificateReader {
 
   /** Lets others work on a name. */
   async letGo(name: string, holder: string): Promise<void> {
-    await this.db
-      .updateTable('managed_names')
-      .set({ holder: '', held_until: 0 })
-      .where('name', '=', name)
-      .where('holder', '=', holder)
-      .execute()
+    await this.#changeHeld(name, holder, { holder: '', held_until: 0 })
   }
 
   /** Lets go of all names. For a server that is alone with its database, where no other process holds any. */
@@ -215,6 +200,17 @@ export class CertificateWriter extends CertificateReader {
   /** Takes a lock until the transaction ends, so that two nodes cannot both take the last place. */
   async #lockOrders(): Promise<void> {
     if (this.facts.locksRows) await sql`select pg_advisory_xact_lock(${ORDERS_LOCK})`.execute(this.db)
+  }
+
+  /** Changes a name that `holder` has; returns whether it has. */
+  async #changeHeld(name: string, holder: string, change: UpdateObject<Tables, 'managed_names'>): Promise<boolean> {
+    const { numUpdatedRows } = await this.db
+      .updateTable('managed_names')
+      .set(change)
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
   }
 
   async putChallenge(challenge: StoredChallenge): Promise<void> {

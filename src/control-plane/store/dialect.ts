@@ -1,5 +1,5 @@
 /** The differences between SQLite and PostgreSQL, as facts that one set of queries uses. */
-import type { Dialect, RawBuilder, SqlBool, Transaction } from 'kysely'
+import type { Dialect, Kysely, RawBuilder, SqlBool, Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export interface DialectFacts {
@@ -19,7 +19,7 @@ export interface DialectFacts {
   /** Whether a row must be locked explicitly before it is read and rewritten; SQLite has one writer at a time anyway. */
   readonly locksRows: boolean
   /** Runs just before a transaction writes to the change feed, so that revisions become visible in order. */
-  readonly orderChanges: (tx: Transaction<Tables>) => Promise<void>
+  readonly orderChanges: (tx: Kysely<Tables>) => Promise<void>
   /** Lifts the limit on idle time within this transaction, for a slow consumer of its rows. */
   readonly allowSlowReader: (tx: Transaction<Tables>) => Promise<void>
   /** Sorts a driver's error into what callers can act on. */
@@ -42,4 +42,15 @@ export interface OpenedDialect {
   readonly listen: (heard: () => void) => Promise<() => Promise<void>>
   /** Closes what `dialect` and `migrating` share, after both are destroyed. */
   readonly close: () => Promise<void>
+}
+
+/** The queries on some of the tables. */
+export class Queries {
+  protected readonly db: Kysely<Tables>
+  protected readonly facts: DialectFacts
+
+  constructor(db: Kysely<Tables>, facts: DialectFacts) {
+    this.db = db
+    this.facts = facts
+  }
 }

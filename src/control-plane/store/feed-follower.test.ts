@@ -87,6 +87,39 @@ describe('following the feed', () => {
       await follower.stop()
     })
 
+    test('what takes long delays no later change, and the position waits for it', async () => {
+      const slow = Promise.withResolvers<void>()
+      const progress: number[] = []
+      const applied = new Map(['slow', 'quick'].map((id) => [id, Promise.withResolvers<number>()]))
+      const follower: Follower = new Follower({
+        store,
+        log,
+        followed: {
+          load: async () => {},
+          apply: async (changes) => {
+            for (const { id, revision } of changes) applied.get(id)?.resolve(revision)
+            return changes.some(({ id }) => id === 'slow') ? { later: slow.promise } : undefined
+          },
+        },
+        onProgress: () => progress.push(follower.position),
+      })
+      await follower.start()
+      const before = follower.position
+      await note('slow')
+      await applied.get('slow')?.promise
+      await note('quick')
+      const last = (await applied.get('quick')?.promise) ?? 0
+      await store.feed.latest()
+      assert.equal(follower.position, before)
+      slow.resolve()
+      await slow.promise
+      await store.feed.latest()
+      assert.equal(follower.position, last)
+      assert.equal(progress.at(-1), last)
+      assert.equal(store.feed.written, last)
+      await follower.stop()
+    })
+
     test('nothing is delivered after a stop', async () => {
       const { follower, seen } = follow()
       await follower.start()

@@ -1,5 +1,6 @@
 /** Reads the logins of visitors and the users behind them. */
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
+import { Queries } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 export type StoredLoginUser = Readonly<Selectable<Tables['login_users']>>
@@ -7,19 +8,13 @@ export type StoredAnswer = Readonly<Selectable<Tables['used_answers']>>
 export type StoredLoginSession = Readonly<Selectable<Tables['login_sessions']>>
 
 /** Which page to read, newest first. */
-export interface LoginPageOf {
+interface LoginPageOf {
   /** Only ids that sort before this one; it need not exist. */
   readonly beforeId?: string | undefined
   readonly limit: number
 }
 
-export class LoginReader {
-  protected readonly db: Kysely<Tables>
-
-  constructor(db: Kysely<Tables>) {
-    this.db = db
-  }
-
+export class LoginReader extends Queries {
   /** The login of a browser on a route. */
   async at(browser: string, routeId: string): Promise<StoredLoginSession | undefined> {
     return this.db

@@ -1,5 +1,5 @@
 /** Writes the logins of visitors and the users behind them, inside one transaction. */
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { LoginReader, type StoredAnswer, type StoredLoginSession, type StoredLoginUser } from './login-reader.ts'
 import type { Tables } from './tables.ts'
 
@@ -130,46 +130,17 @@ export class LoginWriter extends LoginReader {
 
   /** Removes logins that have expired by `now`, at most `limit`. */
   async removeEnded(now: number, limit: number): Promise<string[]> {
-    return this.#remove((eb) =>
-      eb(
-        'id',
-        'in',
-        eb
-          .selectFrom('login_sessions as ended')
-          .select('ended.id')
-          .where('ended.expires_at', '<=', now)
-          .orderBy('ended.expires_at')
-          .limit(limit),
-      ),
-    )
+    return this.#removeFirst('login_sessions', 'expires_at', sql`expires_at <= ${now}`, limit)
   }
 
   /** Removes logins that were last seen before `time`, at most `limit`, longest unseen first. */
   async removeUnseen(time: number, limit: number): Promise<string[]> {
-    return this.#remove((eb) =>
-      eb(
-        'id',
-        'in',
-        eb
-          .selectFrom('login_sessions as unseen')
-          .select('unseen.id')
-          .where('unseen.last_seen_at', '<', time)
-          .orderBy('unseen.last_seen_at')
-          .limit(limit),
-      ),
-    )
+    return this.#removeFirst('login_sessions', 'last_seen_at', sql`last_seen_at < ${time}`, limit)
   }
 
   /** Removes the users that were unseen for longest, with their logins. */
   async removeOldestUsers(limit: number): Promise<string[]> {
-    const gone = await this.db
-      .deleteFrom('login_users')
-      .where('id', 'in', (eb) =>
-        eb.selectFrom('login_users as oldest').select('oldest.id').orderBy('oldest.last_seen_at').limit(limit),
-      )
-      .returning('id')
-      .execute()
-    return gone.map(({ id }) => id)
+    return this.#removeFirst('login_users', 'last_seen_at', sql`1 = 1`, limit)
   }
 
   /**
@@ -188,19 +159,23 @@ export class LoginWriter extends LoginReader {
 
   /** Removes used answers that have expired by `now`, at most `limit`; returns their keys. */
   async removeAnswers(now: number, limit: number): Promise<string[]> {
-    const gone = await this.db
-      .deleteFrom('used_answers')
-      .where('key', 'in', (eb) =>
-        eb
-          .selectFrom('used_answers as ended')
-          .select('ended.key')
-          .where('ended.expires_at', '<=', now)
-          .orderBy('ended.expires_at')
-          .limit(limit),
-      )
-      .returning('key')
-      .execute()
-    return gone.map(({ key }) => key)
+    return this.#removeFirst('used_answers', 'expires_at', sql`expires_at <= ${now}`, limit)
+  }
+
+  /** Removes the first rows for which `which` holds, in the order of a time, at most `limit`; returns their keys. */
+  async #removeFirst(
+    table: 'login_sessions' | 'login_users' | 'used_answers',
+    time: 'expires_at' | 'last_seen_at',
+    which: RawBuilder<unknown>,
+    limit: number,
+  ): Promise<string[]> {
+    const key = sql.ref(table === 'used_answers' ? 'key' : 'id')
+    const { rows } = await sql<{ key: string }>`
+      delete from ${sql.table(table)} where ${key} in (
+        select ${key} from ${sql.table(table)} as first where ${which} order by ${sql.ref(time)} limit ${limit}
+      ) returning ${key} as key
+    `.execute(this.db)
+    return rows.map((row) => row.key)
   }
 
   async #remove(which: (eb: Sessions) => Expression<SqlBool>): Promise<string[]> {

@@ -1,5 +1,5 @@
 /** The database's history: each migration is written once, in Kysely's schema builder, and runs on both dialects. */
-import { type Kysely, sql } from 'kysely'
+import { type ColumnDefinitionBuilder, type CreateTableBuilder, type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -23,6 +23,20 @@ export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<
 /** Kysely's error for a database whose migrations are not a prefix of ours; it names a migration that we do not have. */
 const HISTORY_FAULT = /^corrupted migrations: (?:previously executed migration (\S+) is missing)?/
 
+type ColumnType = Parameters<CreateTableBuilder<string>['addColumn']>[1]
+
+const notNull = (column: ColumnDefinitionBuilder) => column.notNull()
+
+/** Adds columns of one type that are never null. */
+function columns(type: ColumnType, ...names: readonly string[]) {
+  return (table: CreateTableBuilder<string, string>) =>
+    names.reduce((made, name) => made.addColumn(name, type, notNull), table)
+}
+
+function index(db: Kysely<unknown>, table: string, name: string, names: string[]) {
+  return db.schema.createIndex(`${table}_${name}`).on(table).columns(names)
+}
+
 function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string, Migration> {
   return {
     '0001_resources': {
@@ -32,54 +46,51 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await db.schema
           .createTable('resources')
           .addColumn('id', id, (c) => c.primaryKey())
-          .addColumn('kind', 'text', (c) => c.notNull())
+          .addColumn('kind', 'text', notNull)
           .addColumn('parent_id', id, (c) => c.references('resources.id').onDelete('cascade'))
           .addColumn('owner_id', id, (c) => c.references('resources.id').onDelete('cascade'))
-          .addColumn('created_at', 'text', (c) => c.notNull())
-          .addColumn('fields', 'text', (c) => c.notNull())
+          .$call(columns('text', 'created_at', 'fields'))
           .execute()
-        await db.schema.createIndex('resources_by_kind').on('resources').columns(['kind', 'id']).execute()
-        await db.schema.createIndex('resources_by_owner').on('resources').columns(['owner_id', 'kind', 'id']).execute()
-        await db.schema.createIndex('resources_by_parent').on('resources').columns(['parent_id', 'id']).execute()
+        await index(db, 'resources', 'by_kind', ['kind', 'id']).execute()
+        await index(db, 'resources', 'by_owner', ['owner_id', 'kind', 'id']).execute()
+        await index(db, 'resources', 'by_parent', ['parent_id', 'id']).execute()
 
         await db.schema
           .createTable('modules')
           .addColumn('host_id', id, (c) => c.notNull().references('resources.id').onDelete('cascade'))
-          .addColumn('module', 'text', (c) => c.notNull())
-          .addColumn('config', 'text', (c) => c.notNull())
+          .$call(columns('text', 'module', 'config'))
           .addPrimaryKeyConstraint('modules_pkey', ['host_id', 'module'])
           .execute()
 
         await db.schema
           .createTable('refs')
           .addColumn('from_id', id, (c) => c.notNull().references('resources.id').onDelete('cascade'))
-          .addColumn('slot', 'text', (c) => c.notNull())
+          .addColumn('slot', 'text', notNull)
           // `restrict` is the delete protection of D28.
           .addColumn('to_id', id, (c) => c.notNull().references('resources.id').onDelete('restrict'))
           .addPrimaryKeyConstraint('refs_pkey', ['from_id', 'slot', 'to_id'])
           .execute()
-        await db.schema.createIndex('refs_by_target').on('refs').columns(['to_id']).execute()
+        await index(db, 'refs', 'by_target', ['to_id']).execute()
 
         await db.schema
           .createTable('claims')
-          .addColumn('scope', 'text', (c) => c.notNull())
-          .addColumn('key', 'text', (c) => c.notNull())
+          .$call(columns('text', 'scope', 'key'))
           .addColumn('holder_id', id, (c) => c.notNull().references('resources.id').onDelete('cascade'))
           .addPrimaryKeyConstraint('claims_pkey', ['scope', 'key'])
           .execute()
-        await db.schema.createIndex('claims_by_holder').on('claims').columns(['holder_id']).execute()
+        await index(db, 'claims', 'by_holder', ['holder_id']).execute()
 
         await db.schema
           .createTable('changes')
           .addColumn('revision', sql.raw(autoIncrement), (c) => c.primaryKey())
-          .addColumn('kind', 'text', (c) => c.notNull())
-          .addColumn('id', id, (c) => c.notNull())
+          .addColumn('kind', 'text', notNull)
+          .addColumn('id', id, notNull)
           .execute()
 
         await db.schema
           .createTable('meta')
           .addColumn('key', 'text', (c) => c.primaryKey())
-          .addColumn('value', 'text', (c) => c.notNull())
+          .addColumn('value', 'text', notNull)
           .execute()
       },
     },
@@ -90,41 +101,24 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
           .createTable('login_users')
           .addColumn('id', id, (c) => c.primaryKey())
           .addColumn('key', 'text', (c) => c.notNull().unique())
-          .addColumn('provider', 'text', (c) => c.notNull())
-          .addColumn('provider_url', 'text', (c) => c.notNull())
-          .addColumn('provider_user_id', 'text', (c) => c.notNull())
-          .addColumn('username', 'text', (c) => c.notNull())
-          .addColumn('email', 'text', (c) => c.notNull())
-          .addColumn('name', 'text', (c) => c.notNull())
-          .addColumn('created_at', 'bigint', (c) => c.notNull())
-          .addColumn('last_login_at', 'bigint', (c) => c.notNull())
-          .addColumn('last_seen_at', 'bigint', (c) => c.notNull())
+          .$call(columns('text', 'provider', 'provider_url', 'provider_user_id', 'username', 'email', 'name'))
+          .$call(columns('bigint', 'created_at', 'last_login_at', 'last_seen_at'))
           .execute()
-        await db.schema.createIndex('login_users_by_last_seen').on('login_users').columns(['last_seen_at']).execute()
+        await index(db, 'login_users', 'by_last_seen', ['last_seen_at']).execute()
 
         await db.schema
           .createTable('login_sessions')
           .addColumn('id', id, (c) => c.primaryKey())
           .addColumn('user_id', id, (c) => c.notNull().references('login_users.id').onDelete('cascade'))
-          .addColumn('browser', 'text', (c) => c.notNull())
-          .addColumn('host', 'text', (c) => c.notNull())
-          .addColumn('edge_id', 'text', (c) => c.notNull())
-          .addColumn('route_id', 'text', (c) => c.notNull())
-          .addColumn('identity', 'text', (c) => c.notNull())
-          .addColumn('login_user', 'text', (c) => c.notNull())
-          .addColumn('kept', 'text', (c) => c.notNull())
-          .addColumn('ip', 'text', (c) => c.notNull())
-          .addColumn('user_agent', 'text', (c) => c.notNull())
-          .addColumn('created_at', 'bigint', (c) => c.notNull())
-          .addColumn('checked_at', 'bigint', (c) => c.notNull())
-          .addColumn('last_seen_at', 'bigint', (c) => c.notNull())
+          .$call(columns('text', 'browser', 'host', 'edge_id', 'route_id', 'identity'))
+          .$call(columns('text', 'login_user', 'kept', 'ip', 'user_agent'))
+          .$call(columns('bigint', 'created_at', 'checked_at', 'last_seen_at'))
           .addColumn('expires_at', 'bigint')
           .execute()
-        const index = (name: string) => db.schema.createIndex(`login_sessions_${name}`).on('login_sessions')
-        await index('by_place').unique().columns(['browser', 'route_id']).execute()
-        await index('by_user').columns(['user_id', 'last_seen_at']).execute()
-        await index('by_last_seen').columns(['last_seen_at']).execute()
-        await index('by_end').columns(['expires_at']).execute()
+        await index(db, 'login_sessions', 'by_place', ['browser', 'route_id']).unique().execute()
+        await index(db, 'login_sessions', 'by_user', ['user_id', 'last_seen_at']).execute()
+        await index(db, 'login_sessions', 'by_last_seen', ['last_seen_at']).execute()
+        await index(db, 'login_sessions', 'by_end', ['expires_at']).execute()
       },
     },
     '0003_used_answers': {
@@ -132,9 +126,9 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await db.schema
           .createTable('used_answers')
           .addColumn('key', 'text', (c) => c.primaryKey())
-          .addColumn('expires_at', 'bigint', (c) => c.notNull())
+          .addColumn('expires_at', 'bigint', notNull)
           .execute()
-        await db.schema.createIndex('used_answers_by_end').on('used_answers').columns(['expires_at']).execute()
+        await index(db, 'used_answers', 'by_end', ['expires_at']).execute()
       },
     },
     '0004_online': {
@@ -144,80 +138,62 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await db.schema
           .createTable('nodes')
           .addColumn('id', id, (c) => c.primaryKey())
-          .addColumn('name', 'text', (c) => c.notNull())
-          .addColumn('address', 'text', (c) => c.notNull())
-          .addColumn('agent_addresses', 'text', (c) => c.notNull())
-          .addColumn('region', 'text', (c) => c.notNull())
-          .addColumn('version', 'text', (c) => c.notNull())
-          .addColumn('since', 'text', (c) => c.notNull())
-          .addColumn('is_leaving', 'integer', (c) => c.notNull())
-          .addColumn('sessions', 'integer', (c) => c.notNull())
-          .addColumn('expires_at', 'bigint', (c) => c.notNull())
+          .$call(columns('text', 'name', 'address', 'agent_addresses', 'region', 'version', 'since'))
+          .$call(columns('integer', 'is_leaving', 'sessions'))
+          .addColumn('expires_at', 'bigint', notNull)
           .execute()
 
-        const index = (name: string, table: string, columns: string[]) =>
-          db.schema.createIndex(`${table}_${name}`).on(table).columns(columns)
         await db.schema
           .createTable('online_sessions')
           .addColumn('id', id, (c) => c.primaryKey())
-          .addColumn('node_id', id, (c) => c.notNull())
-          .addColumn('plane_id', id, (c) => c.notNull())
-          .addColumn('credential_id', id, (c) => c.notNull())
+          .$call(columns(id, 'node_id', 'plane_id', 'credential_id'))
           .addColumn('certificate_id', id)
-          .addColumn('fields', 'text', (c) => c.notNull())
+          .addColumn('fields', 'text', notNull)
           .execute()
-        await index('by_node', 'online_sessions', ['node_id', 'id']).execute()
-        await index('by_credential', 'online_sessions', ['credential_id']).execute()
+        await index(db, 'online_sessions', 'by_node', ['node_id', 'id']).execute()
+        await index(db, 'online_sessions', 'by_credential', ['credential_id']).execute()
 
         await db.schema
           .createTable('online_tunnels')
           .addColumn('id', id, (c) => c.primaryKey())
-          .addColumn('node_id', id, (c) => c.notNull())
-          .addColumn('plane_id', id, (c) => c.notNull())
-          .addColumn('session_id', id, (c) => c.notNull())
+          .$call(columns(id, 'node_id', 'plane_id', 'session_id'))
           .addColumn('endpoint_id', id)
-          .addColumn('fields', 'text', (c) => c.notNull())
+          .addColumn('fields', 'text', notNull)
           .execute()
-        await index('by_node', 'online_tunnels', ['node_id', 'id']).execute()
-        await index('by_session', 'online_tunnels', ['session_id', 'id']).execute()
-        await index('by_endpoint', 'online_tunnels', ['endpoint_id']).unique().execute()
-        await index('by_node_and_endpoint', 'online_tunnels', ['node_id', 'endpoint_id']).execute()
+        await index(db, 'online_tunnels', 'by_node', ['node_id', 'id']).execute()
+        await index(db, 'online_tunnels', 'by_session', ['session_id', 'id']).execute()
+        await index(db, 'online_tunnels', 'by_endpoint', ['endpoint_id']).unique().execute()
+        await index(db, 'online_tunnels', 'by_node_and_endpoint', ['node_id', 'endpoint_id']).execute()
 
         await db.schema
           .createTable('online_labels')
-          .addColumn('pair', id, (c) => c.notNull())
-          .addColumn('tunnel_id', id, (c) => c.notNull())
-          .addColumn('node_id', id, (c) => c.notNull())
+          .$call(columns(id, 'pair', 'tunnel_id', 'node_id'))
           .addPrimaryKeyConstraint('online_labels_pkey', ['pair', 'tunnel_id'])
           .execute()
-        await index('by_node', 'online_labels', ['node_id']).execute()
-        await index('by_tunnel', 'online_labels', ['tunnel_id']).execute()
+        await index(db, 'online_labels', 'by_node', ['node_id']).execute()
+        await index(db, 'online_labels', 'by_tunnel', ['tunnel_id']).execute()
 
         await db.schema
           .createTable('places')
           .addColumn('place', id, (c) => c.primaryKey())
-          .addColumn('owner_id', id, (c) => c.notNull())
-          .addColumn('is_pooled', 'integer', (c) => c.notNull())
-          .addColumn('digest', 'text', (c) => c.notNull())
-          .addColumn('is_unnamed', 'integer', (c) => c.notNull())
+          .addColumn('owner_id', id, notNull)
+          .addColumn('is_pooled', 'integer', notNull)
+          .addColumn('digest', 'text', notNull)
+          .addColumn('is_unnamed', 'integer', notNull)
           .addColumn('port', 'integer')
-          .addColumn('config', 'text', (c) => c.notNull())
+          .addColumn('config', 'text', notNull)
           .execute()
-        await index('by_port', 'places', ['port', 'place']).execute()
+        await index(db, 'places', 'by_port', ['port', 'place']).execute()
 
         await db.schema
           .createTable('place_holders')
           .addColumn('place', id, (c) => c.notNull().references('places.place').onDelete('cascade'))
-          .addColumn('slot', id, (c) => c.notNull())
-          .addColumn('tunnel_id', id, (c) => c.notNull())
-          .addColumn('session_id', id, (c) => c.notNull())
-          .addColumn('node_id', id, (c) => c.notNull())
-          .addColumn('plane_id', id, (c) => c.notNull())
-          .addColumn('version', 'text', (c) => c.notNull())
+          .$call(columns(id, 'slot', 'tunnel_id', 'session_id', 'node_id', 'plane_id'))
+          .addColumn('version', 'text', notNull)
           .addPrimaryKeyConstraint('place_holders_pkey', ['place', 'slot'])
           .execute()
-        await index('by_node', 'place_holders', ['node_id']).execute()
-        await index('by_tunnel', 'place_holders', ['tunnel_id']).execute()
+        await index(db, 'place_holders', 'by_node', ['node_id']).execute()
+        await index(db, 'place_holders', 'by_tunnel', ['tunnel_id']).execute()
       },
     },
     '0005_certificates': {
@@ -226,35 +202,31 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
         await db.schema
           .createTable('acme_accounts')
           .addColumn('directory', id, (c) => c.primaryKey())
-          .addColumn('key', 'text', (c) => c.notNull())
-          .addColumn('url', 'text', (c) => c.notNull())
+          .$call(columns('text', 'key', 'url'))
           .execute()
 
         await db.schema
           .createTable('managed_names')
           .addColumn('name', id, (c) => c.primaryKey())
-          .addColumn('stage', 'integer', (c) => c.notNull())
-          .addColumn('due_at', 'bigint', (c) => c.notNull())
-          .addColumn('holder', 'text', (c) => c.notNull())
-          .addColumn('held_until', 'bigint', (c) => c.notNull())
-          .addColumn('order_key', 'text', (c) => c.notNull())
-          .addColumn('state', 'text', (c) => c.notNull())
+          .addColumn('stage', 'integer', notNull)
+          .addColumn('due_at', 'bigint', notNull)
+          .addColumn('holder', 'text', notNull)
+          .addColumn('held_until', 'bigint', notNull)
+          .$call(columns('text', 'order_key', 'state'))
           .execute()
-        await db.schema.createIndex('managed_names_by_due').on('managed_names').columns(['stage', 'due_at']).execute()
+        await index(db, 'managed_names', 'by_due', ['stage', 'due_at']).execute()
 
         await db.schema
           .createTable('acme_orders')
           .addColumn('id', id, (c) => c.primaryKey())
-          .addColumn('begun_at', 'bigint', (c) => c.notNull())
+          .addColumn('begun_at', 'bigint', notNull)
           .execute()
-        await db.schema.createIndex('acme_orders_by_time').on('acme_orders').columns(['begun_at']).execute()
+        await index(db, 'acme_orders', 'by_time', ['begun_at']).execute()
 
         await db.schema
           .createTable('acme_challenges')
           .addColumn('name', id, (c) => c.primaryKey())
-          .addColumn('kind', 'text', (c) => c.notNull())
-          .addColumn('token', 'text', (c) => c.notNull())
-          .addColumn('answer', 'text', (c) => c.notNull())
+          .$call(columns('text', 'kind', 'token', 'answer'))
           .execute()
       },
     },

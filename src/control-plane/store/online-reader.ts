@@ -1,8 +1,8 @@
 /** Reads what is online in a cluster. */
-import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { PresencePage } from '../../model/presence.ts'
 import { inBatches } from './batches.ts'
-import type { DialectFacts } from './dialect.ts'
+import { Queries } from './dialect.ts'
 import {
   addressOf,
   fieldsIn,
@@ -40,15 +40,7 @@ const COUNTED = { first: 64, growth: 16 }
 const AFTER_ALL_IDS = '~'
 
 /** What a node has counts only while its lease runs, by the database's clock. */
-export class OnlineReader {
-  protected readonly db: Kysely<Tables>
-  protected readonly facts: DialectFacts
-
-  constructor(db: Kysely<Tables>, facts: DialectFacts) {
-    this.db = db
-    this.facts = facts
-  }
-
+export class OnlineReader extends Queries {
   /** The nodes whose lease runs, by name. */
   async nodes(): Promise<LiveNode[]> {
     const rows = await this.db
@@ -140,13 +132,7 @@ export class OnlineReader {
   }
 
   async session(id: string): Promise<StoredOnlineSession | undefined> {
-    const row = await this.db
-      .selectFrom('online_sessions')
-      .selectAll()
-      .where('id', '=', id)
-      .where(this.isLive('online_sessions.node_id'))
-      .executeTakeFirst()
-    return row && fieldsIn(sessionColumns, row)
+    return (await this.sessionsById([id]))[0]
   }
 
   /** A page of tunnels, newest first. */
@@ -155,34 +141,17 @@ export class OnlineReader {
   }
 
   async tunnel(id: string): Promise<StoredOnlineTunnel | undefined> {
-    const [row] = await this.#tunnelsBy('id', id)
-    return row && fieldsIn(tunnelColumns, row)
+    return (await this.#tunnelsBy('id', [id]))[0]
   }
 
   /** The sessions among `ids` that are online. */
   async sessionsById(ids: readonly string[]): Promise<StoredOnlineSession[]> {
-    const rows = await inBatches(ids, (some) =>
-      this.db
-        .selectFrom('online_sessions')
-        .selectAll()
-        .where('id', 'in', some)
-        .where(this.isLive('online_sessions.node_id'))
-        .execute(),
-    )
-    return rows.map((row) => fieldsIn(sessionColumns, row))
+    return (await this.#live('online_sessions', 'id', ids)).map((row) => fieldsIn(sessionColumns, row))
   }
 
   /** All tunnels of some sessions, oldest first. */
   async tunnelsOf(sessionIds: readonly string[]): Promise<StoredOnlineTunnel[]> {
-    const rows = await inBatches(sessionIds, (some) =>
-      this.db
-        .selectFrom('online_tunnels')
-        .selectAll()
-        .where('session_id', 'in', some)
-        .where(this.isLive('online_tunnels.node_id'))
-        .execute(),
-    )
-    return rows.map((row) => fieldsIn(tunnelColumns, row)).sort((a, b) => order(a.id, b.id))
+    return (await this.#tunnelsBy('session_id', sessionIds)).sort((a, b) => order(a.id, b.id))
   }
 
   /** A page of the tunnels that have an endpoint, by the ids of their endpoints, newest first. */
@@ -192,8 +161,7 @@ export class OnlineReader {
 
   /** The tunnel behind an endpoint. */
   async endpoint(id: string): Promise<StoredOnlineTunnel | undefined> {
-    const [row] = await this.#tunnelsBy('endpoint_id', id)
-    return row && fieldsIn(tunnelColumns, row)
+    return (await this.#tunnelsBy('endpoint_id', [id]))[0]
   }
 
   /** Whether the lease of the node in this column runs. */
@@ -202,13 +170,25 @@ export class OnlineReader {
       select 1 from nodes where nodes.id = ${sql.ref(nodeId)} and nodes.expires_at > ${this.facts.nowMs})`
   }
 
-  async #tunnelsBy(column: 'id' | 'endpoint_id', value: string) {
-    return this.db
-      .selectFrom('online_tunnels')
-      .selectAll()
-      .where(column, '=', value)
-      .where(this.isLive('online_tunnels.node_id'))
-      .execute()
+  async #tunnelsBy(
+    column: 'id' | 'endpoint_id' | 'session_id',
+    values: readonly string[],
+  ): Promise<StoredOnlineTunnel[]> {
+    return (await this.#live('online_tunnels', column, values)).map((row) => fieldsIn(tunnelColumns, row))
+  }
+
+  /** The rows of live nodes whose column has one of `values`. */
+  #live<Table extends 'online_sessions' | 'online_tunnels'>(
+    table: Table,
+    column: string,
+    values: readonly string[],
+  ): Promise<Tables[Table][]> {
+    return inBatches(values, async (some) => {
+      const { rows } = await sql<Tables[Table]>`
+        select * from ${sql.table(table)} where ${sql.ref(column)} in (${sql.join(some)}) and ${this.isLive(`${table}.node_id`)}
+      `.execute(this.db)
+      return rows
+    })
   }
 
   /**

@@ -15,51 +15,32 @@ export interface LiveNode extends StoredNode {
   readonly leaseMs: number
 }
 
-export interface StoredOnlineSession {
-  readonly id: string
-  readonly nodeId: string
-  readonly planeId: string
-  readonly credentialId: string
-  readonly certificateId: string | null
-  /** JSON, as its node wrote it. */
-  readonly fields: string
+type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
+
+/** The name of the field for a column: `nodeId` for `node_id`. */
+type FieldOf<Column extends string> = Column extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<FieldOf<Rest>>}`
+  : Column
+
+/** A row of a table, by the fields of what is stored there. */
+type Stored<Table extends keyof Tables> = {
+  readonly [Column in keyof Row<Table> & string as FieldOf<Column>]: Row<Table>[Column]
 }
 
-export interface StoredOnlineTunnel extends Pick<StoredOnlineSession, 'id' | 'nodeId' | 'planeId' | 'fields'> {
-  readonly sessionId: string
-  readonly endpointId: string | null
-}
+export type StoredOnlineSession = Stored<'online_sessions'>
+export type StoredOnlineTunnel = Stored<'online_tunnels'>
+export type StoredHolder = Stored<'place_holders'>
 
 /** A public address and what is served there. */
-export interface StoredAddress {
-  readonly place: string
-  readonly ownerId: string
+export interface StoredAddress extends Omit<Stored<'places'>, 'isPooled' | 'isUnnamed'> {
   readonly isPooled: boolean
-  readonly digest: string
   readonly isUnnamed: boolean
-  readonly port: number | null
-  /** JSON, as its node wrote it. */
-  readonly config: string
-}
-
-export interface StoredHolder {
-  readonly place: string
-  /** Empty when one tunnel has the place alone; in a pool, the tunnel's id. Each slot of a place has one holder. */
-  readonly slot: string
-  readonly tunnelId: string
-  readonly sessionId: string
-  readonly nodeId: string
-  readonly planeId: string
-  /** New each time that a tunnel gets the place. */
-  readonly version: string
 }
 
 /** A place with its holders, in the order of their slots. */
 export interface StoredHeldAddress<Holder extends StoredHolder = StoredHolder> extends StoredAddress {
   readonly holders: readonly Holder[]
 }
-
-type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 
 export function nodeOf(row: Omit<Row<'nodes'>, 'expires_at'>): StoredNode {
   const { agent_addresses, is_leaving, id, name, address, region, version, since, sessions } = row
@@ -71,46 +52,17 @@ export function nodeRow({ agentAddresses, isLeaving, ...rest }: StoredNode): Omi
   return { ...rest, agent_addresses: JSON.stringify(agentAddresses), is_leaving: Number(isLeaving) }
 }
 
-/** The columns of a table, by the fields of what is stored there. */
-type Columns<Table extends keyof Tables> = Readonly<Record<string, keyof Row<Table>>>
+/** Columns of a table, by the fields of what is stored there. */
+function columnsOf<const Column extends string>(columns: readonly Column[]) {
+  const fieldOf = (column: string) => column.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
+  const byField: unknown = Object.fromEntries(columns.map((column) => [fieldOf(column), column]))
+  return byField as { readonly [Each in Column as FieldOf<Each>]: Each } // one for each column
+}
 
-export const sessionColumns = {
-  id: 'id',
-  nodeId: 'node_id',
-  planeId: 'plane_id',
-  credentialId: 'credential_id',
-  certificateId: 'certificate_id',
-  fields: 'fields',
-} as const satisfies Columns<'online_sessions'>
-
-export const tunnelColumns = {
-  id: 'id',
-  nodeId: 'node_id',
-  planeId: 'plane_id',
-  sessionId: 'session_id',
-  endpointId: 'endpoint_id',
-  fields: 'fields',
-} as const satisfies Columns<'online_tunnels'>
-
-export const addressColumns = {
-  place: 'place',
-  ownerId: 'owner_id',
-  isPooled: 'is_pooled',
-  digest: 'digest',
-  isUnnamed: 'is_unnamed',
-  port: 'port',
-  config: 'config',
-} as const satisfies Columns<'places'>
-
-export const holderColumns = {
-  place: 'place',
-  slot: 'slot',
-  tunnelId: 'tunnel_id',
-  sessionId: 'session_id',
-  nodeId: 'node_id',
-  planeId: 'plane_id',
-  version: 'version',
-} as const satisfies Columns<'place_holders'>
+export const sessionColumns = columnsOf(['id', 'node_id', 'plane_id', 'credential_id', 'certificate_id', 'fields'])
+export const tunnelColumns = columnsOf(['id', 'node_id', 'plane_id', 'session_id', 'endpoint_id', 'fields'])
+export const addressColumns = columnsOf(['place', 'owner_id', 'is_pooled', 'digest', 'is_unnamed', 'port', 'config'])
+export const holderColumns = columnsOf(['place', 'slot', 'tunnel_id', 'session_id', 'node_id', 'plane_id', 'version'])
 
 type Fields = Readonly<Record<string, string>>
 type FieldsOf<Names extends Fields, From> = { readonly [Field in keyof Names]: From[Names[Field] & keyof From] }

@@ -188,18 +188,16 @@ export class OnlineWriter extends OnlineReader {
         const keys = some.flatMap(({ place, tunnelId, nodeId }) =>
           ['', tunnelId].map((slot) => [place, slot, tunnelId, nodeId]),
         )
-        await this.#deleteHolders(['place', 'slot', 'tunnel_id', 'node_id'], keys)
-        return []
+        return this.#deleteHolders(['place', 'slot', 'tunnel_id', 'node_id'], keys)
       },
     )
   }
 
   /** Removes the holders of these slots, whose places must be locked. */
   async dropHolders(slots: readonly Pick<StoredHolder, 'place' | 'slot'>[]): Promise<void> {
-    await inBatches(slots, async (some) => {
+    await inBatches(slots, (some) => {
       const keys = some.map(({ place, slot }) => [place, slot])
-      await this.#deleteHolders(['place', 'slot'], keys)
-      return []
+      return this.#deleteHolders(['place', 'slot'], keys)
     })
   }
 
@@ -252,8 +250,8 @@ export class OnlineWriter extends OnlineReader {
     `.execute(this.db)
     const keys = rows.map((row) => key.map((name) => row[name] ?? ''))
     await inBatches(keys, async (some) => {
-      await sql`delete from ${sql.table(table)} where ${isOneOf(key, some)}`.execute(this.db)
-      return []
+      const { rows: gone } = await sql`delete from ${sql.table(table)} where ${isOneOf(key, some)}`.execute(this.db)
+      return gone
     })
     return keys.length
   }

@@ -6,16 +6,12 @@ import { Overdue, type StoreLimits } from './limits.ts'
 /** How long closing a connection waits for the database, in milliseconds. */
 const GOODBYE_MS = 1000
 
-interface LimitedPoolOptions {
-  readonly config: pg.PoolConfig
-  readonly limits: Pick<StoreLimits, 'connectionMs' | 'statementMs'>
-  /** Runs on each connection before its first use. */
-  readonly prepare: string
-}
-
-/** A pool in the form that Kysely expects. */
-export function limitedPool({ config, limits, prepare }: LimitedPoolOptions): PostgresPool {
-  const { connectionMs, statementMs } = limits
+/** A pool in the form that Kysely expects; `prepare` runs on each connection before its first use. */
+export function limitedPool(
+  config: pg.PoolConfig,
+  { connectionMs, statementMs }: Pick<StoreLimits, 'connectionMs' | 'statementMs'>,
+  prepare: string,
+): PostgresPool {
   const open = new Set<pg.Client>()
   const known = new WeakMap<pg.PoolClient, PostgresPoolClient>()
   // The pool waits for the promise, although its type does not say so.

@@ -53,11 +53,11 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
   })
   const dialect = (size: number, statementMs: number, lockMs: number): Dialect =>
     new PostgresDialect({
-      pool: limitedPool({
-        config: { ...settings(statementMs, lockMs), max: size },
-        limits: { connectionMs: limits.connectionMs, statementMs },
-        prepare: FOLLOW_INDEXES,
-      }),
+      pool: limitedPool(
+        { ...settings(statementMs, lockMs), max: size },
+        { connectionMs: limits.connectionMs, statementMs },
+        FOLLOW_INDEXES,
+      ),
     })
 
   return {

@@ -1,7 +1,7 @@
 /** All queries that read resources from the database. */
-import { type Kysely, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { CertificateReader } from './certificate-reader.ts'
-import type { DialectFacts } from './dialect.ts'
+import { Queries } from './dialect.ts'
 import { LoginReader } from './login-reader.ts'
 import { OnlineReader } from './online-reader.ts'
 import type { Tables } from './tables.ts'
@@ -51,18 +51,10 @@ interface Way {
   readonly levels: number
 }
 
-export class Reader {
-  protected readonly db: Kysely<Tables>
-  protected readonly facts: DialectFacts
-
-  constructor(db: Kysely<Tables>, facts: DialectFacts) {
-    this.db = db
-    this.facts = facts
-  }
-
+export class Reader extends Queries {
   /** Logins of visitors have their own tables: they are not resources, and come and go by the thousand. */
   get logins(): LoginReader {
-    return new LoginReader(this.db)
+    return new LoginReader(this.db, this.facts)
   }
 
   /** What is online at which node of a cluster. */
@@ -89,7 +81,8 @@ export class Reader {
     const rows = await this.db
       .selectFrom(page.orderBy('id', 'desc').limit(limit).as('resources'))
       .leftJoin('modules', 'modules.host_id', 'resources.id')
-      .select(columns)
+      .selectAll('resources')
+      .select(['modules.module', 'modules.config'])
       .orderBy('resources.id', 'desc')
       .execute()
     return group(rows)
@@ -125,13 +118,7 @@ export class Reader {
 
   /** The id of the resource that holds a claim. */
   async holder(scope: string, key: string): Promise<string | undefined> {
-    const row = await this.db
-      .selectFrom('claims')
-      .select('holder_id')
-      .where('scope', '=', scope)
-      .where('key', '=', key)
-      .executeTakeFirst()
-    return row?.holder_id
+    return (await this.holders([scope], [key]))[0]?.holderId
   }
 
   /** The holders of any of `keys` in any of `scopes`, in one statement. */
@@ -148,28 +135,18 @@ export class Reader {
     return rows.map(({ scope, key, holder_id }) => ({ scope, key, holderId: holder_id }))
   }
 
-  /** The holder of a claim and its owner, in one statement: every API call finds its key's owner this way. */
-  async holderWithOwner(scope: string, key: string): Promise<{ id: string; owner: StoredResource } | undefined> {
-    const row = await this.db
-      .selectFrom('claims')
-      .innerJoin('resources as held', 'held.id', 'claims.holder_id')
-      .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
-      .select(['held.id as held_id', 'owner.id', 'owner.kind', 'owner.parent_id', 'owner.owner_id'])
-      .select(['owner.created_at', 'owner.fields'])
-      .where('claims.scope', '=', scope)
-      .where('claims.key', '=', key)
-      .executeTakeFirst()
-    return row && { id: row.held_id, owner: storedResource(row) }
-  }
-
-  /** The holders of any of `keys` in `scope` with their owners, in one statement; those that have none are left out. */
+  /**
+   * The holders of any of `keys` in `scope` with their owners, in one statement; those that have none are left out. Every API
+   * call finds its key's owner this way.
+   */
   async holdersWithOwners(scope: string, keys: readonly string[]): Promise<(OwnedResource & { key: string })[]> {
     if (keys.length === 0) return []
     const rows = await this.db
       .selectFrom('claims')
       .innerJoin('resources as held', 'held.id', 'claims.holder_id')
       .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
-      .select(['claims.key', ...ownedColumns])
+      .selectAll('owner')
+      .select(['claims.key', ...heldColumns])
       .where('claims.scope', '=', scope)
       .where('claims.key', 'in', keys)
       .execute()
@@ -182,7 +159,8 @@ export class Reader {
     const rows = await this.db
       .selectFrom('resources as held')
       .innerJoin('resources as owner', 'owner.id', 'held.owner_id')
-      .select(ownedColumns)
+      .selectAll('owner')
+      .select(heldColumns)
       .where('held.id', 'in', ids)
       .execute()
     return rows.map(ownedResource)
@@ -303,52 +281,25 @@ export class Reader {
   }
 
   #withModules() {
-    return this.db.selectFrom('resources').leftJoin('modules', 'modules.host_id', 'resources.id').select(columns)
+    return this.db
+      .selectFrom('resources')
+      .leftJoin('modules', 'modules.host_id', 'resources.id')
+      .selectAll('resources')
+      .select(['modules.module', 'modules.config'])
   }
 }
 
-const columns = [
-  'resources.id',
-  'resources.kind',
-  'resources.parent_id',
-  'resources.owner_id',
-  'resources.created_at',
-  'resources.fields',
-  'modules.module',
-  'modules.config',
-] as const
-
-/** The columns of a resource and its owner. */
-const ownedColumns = [
+/** The columns of a resource beside those of its owner, whose id is `owner_id` of the resource. */
+const heldColumns = [
   'held.id as held_id',
   'held.kind as held_kind',
   'held.parent_id as held_parent_id',
   'held.created_at as held_created_at',
   'held.fields as held_fields',
-  'owner.id',
-  'owner.kind',
-  'owner.parent_id',
-  'owner.owner_id',
-  'owner.created_at',
-  'owner.fields',
 ] as const
 
-interface OwnedRow extends Row {
-  readonly held_id: string
-  readonly held_kind: string
-  readonly held_parent_id: string | null
-  readonly held_created_at: string
-  readonly held_fields: string
-}
-
-interface Row {
-  readonly id: string
-  readonly kind: string
-  readonly parent_id: string | null
-  readonly owner_id: string | null
-  readonly created_at: string
-  readonly fields: string
-}
+type Row = Selectable<Tables['resources']>
+type OwnedRow = Row & { readonly [Column in Exclude<keyof Row, 'owner_id'> as `held_${Column}`]: Row[Column] }
 
 /** Turns joined rows, one for each module, into resources in the same order. */
 function group(rows: readonly (Row & { module: string | null; config: string | null })[]): StoredResource[] {

@@ -3,11 +3,10 @@ import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../../lib/files/make-folder.ts'
+import { isBusy } from './sqlite-driver.ts'
 
 /** How long to wait for another server that starts at the same moment, in milliseconds. */
 const BUSY_MS = 500
-/** https://sqlite.org/rescode.html#busy */
-const SQLITE_BUSY = 5
 
 /**
  * Locks the database at `url` for one server, if it is SQLite; returns a function that releases the lock. Two servers would
@@ -64,8 +63,4 @@ function makePrivate(file: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
 }

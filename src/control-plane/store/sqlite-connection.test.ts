@@ -10,7 +10,7 @@ import { until } from '../../../test/support/until.ts'
 import { Overdue, storeLimits } from './limits.ts'
 import { openSqlite } from './sqlite.ts'
 import { SqliteConnection, ThreadGone } from './sqlite-connection.ts'
-import { SqliteThreadDriver } from './sqlite-driver.ts'
+import { sqliteThreadDriver } from './sqlite-driver.ts'
 import { SqliteTurns } from './sqlite-turns.ts'
 import { openStore, type Store, StoreAway } from './store.ts'
 
@@ -143,7 +143,7 @@ test('a commit that is confirmed late is announced, because its writer had given
     abandon: () => assert.fail('the thread is well'),
   }
   const turns = new SqliteTurns()
-  const driver = new SqliteThreadDriver({ connection: connection as unknown as SqliteConnection, turns, limits })
+  const driver = sqliteThreadDriver({ connection: connection as unknown as SqliteConnection, turns, limits })
   const lease = await driver.acquireConnection()
   await driver.beginTransaction(lease, {})
   await assert.rejects(driver.commitTransaction(lease), Overdue)

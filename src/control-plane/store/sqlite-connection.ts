@@ -19,22 +19,13 @@ export class ThreadGone extends Error {
   }
 }
 
-interface ThreadOptions {
-  readonly path: string
-  /** How long opening waits for another process, in milliseconds. */
-  readonly openMs: number
-}
-
-interface Waiting {
-  readonly resolve: (answer: ThreadAnswer) => void
-  readonly reject: (error: Error) => void
-}
+type ThreadOptions = Omit<ThreadData, 'makes'>
 
 /** One started thread, with the statements it has not answered yet. */
 export interface Thread {
   readonly worker: Worker
   /** In the order of the statements, which is also that of the answers. */
-  readonly waiting: Waiting[]
+  readonly waiting: PromiseWithResolvers<ThreadAnswer>[]
   isOpen: boolean
 }
 
@@ -68,12 +59,12 @@ export class SqliteConnection {
   /** Runs one statement on `thread`; rejects when that thread is gone. */
   run(sql: string, parameters: readonly unknown[], thread = this.#thread): Promise<ThreadAnswer> {
     if (!thread?.isOpen || thread !== this.#thread) return Promise.reject(new ThreadGone())
-    return new Promise((resolve, reject) => {
-      // Only a running statement keeps the process alive; an idle thread does not.
-      if (thread.waiting.length === 0) thread.worker.ref()
-      thread.waiting.push({ resolve, reject })
-      post(thread, { type: 'run', sql, parameters })
-    })
+    const waiting = Promise.withResolvers<ThreadAnswer>()
+    // Only a running statement keeps the process alive; an idle thread does not.
+    if (thread.waiting.length === 0) thread.worker.ref()
+    thread.waiting.push(waiting)
+    post(thread, { type: 'run', sql, parameters })
+    return waiting.promise
   }
 
   /** Calls `heard` when another process has written, and when a change may have been missed. */

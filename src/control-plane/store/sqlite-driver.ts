@@ -1,6 +1,6 @@
 /** Kysely's driver for the SQLite thread: decides when a query or transaction may use the one connection, and for how long. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from 'kysely'
 import { Overdue, type StoreLimits, within } from './limits.ts'
 import type { SqliteConnection, Thread } from './sqlite-connection.ts'
 import type { ThreadAnswer } from './sqlite-thread.ts'
@@ -15,36 +15,19 @@ export interface SqliteDriverOptions {
   readonly limits: Pick<StoreLimits, 'connectionMs' | 'statementMs'>
 }
 
-export class SqliteThreadDriver implements Driver {
-  readonly #options: SqliteDriverOptions
-
-  constructor(options: SqliteDriverOptions) {
-    this.#options = options
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return new Lease(this.#options)
-  }
-
-  async beginTransaction(lease: DatabaseConnection, { accessMode }: TransactionSettings): Promise<void> {
+export function sqliteThreadDriver(options: SqliteDriverOptions): Driver {
+  return {
+    init: async () => {},
+    acquireConnection: async () => new Lease(options),
     // A transaction that only reads takes no lock: others may write meanwhile, and it does not see their changes.
-    await asLease(lease).begin(accessMode === 'read only' ? 'begin deferred' : 'begin')
+    beginTransaction: (lease, { accessMode }) =>
+      asLease(lease).begin(accessMode === 'read only' ? 'begin deferred' : 'begin'),
+    commitTransaction: (lease) => asLease(lease).commit(),
+    rollbackTransaction: (lease) => asLease(lease).rollback(),
+    releaseConnection: async () => {},
+    // The thread is shared; whoever opened it closes it.
+    destroy: async () => {},
   }
-
-  async commitTransaction(lease: DatabaseConnection): Promise<void> {
-    await asLease(lease).commit()
-  }
-
-  async rollbackTransaction(lease: DatabaseConnection): Promise<void> {
-    await asLease(lease).rollback()
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  /** The thread is shared; whoever opened it closes it. */
-  async destroy(): Promise<void> {}
 }
 
 /** Kysely passes back the object that `acquireConnection` returned. */
@@ -175,7 +158,7 @@ async function patiently<T>(limitMs: number, ask: (leftMs: number) => Promise<T>
 }
 
 /** SQLITE_BUSY, https://sqlite.org/rescode.html#busy; extended codes carry it in their low byte. */
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === 5
 }
 

@@ -1,20 +1,9 @@
 /** SQLite through node:sqlite: one file, one connection on its own thread, every commit on disk before it is acknowledged. */
-import {
-  type DatabaseIntrospector,
-  type Dialect,
-  type Driver,
-  type Kysely,
-  type QueryCompiler,
-  type SqlBool,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely'
+import { type Dialect, type SqlBool, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 import { type StoreLimits, storeLimits } from './limits.ts'
 import { SqliteConnection, ThreadGone } from './sqlite-connection.ts'
-import { type SqliteDriverOptions, SqliteThreadDriver } from './sqlite-driver.ts'
+import { type SqliteDriverOptions, sqliteThreadDriver } from './sqlite-driver.ts'
 import { SqliteTurns } from './sqlite-turns.ts'
 
 /** Opens the database file at `path`; creates it, and its folder, if missing. */
@@ -22,13 +11,15 @@ export async function openSqlite(path: string, limits: StoreLimits = storeLimits
   const connection = await SqliteConnection.open({ path, openMs: limits.connectionMs })
   const turns = new SqliteTurns()
   const { connectionMs, statementMs, migrationMs } = limits
+  const dialect = (limited: SqliteDriverOptions['limits']): Dialect => ({
+    createDriver: () => sqliteThreadDriver({ connection, turns, limits: limited }),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new ThreadAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  })
   return {
-    dialect: new SqliteThreadDialect({ connection, turns, limits: { connectionMs, statementMs } }),
-    migrating: new SqliteThreadDialect({
-      connection,
-      turns,
-      limits: { connectionMs: migrationMs, statementMs: migrationMs },
-    }),
+    dialect: dialect({ connectionMs, statementMs }),
+    migrating: dialect({ connectionMs: migrationMs, statementMs: migrationMs }),
     facts: {
       name: 'sqlite',
       binaryText: 'text',
@@ -48,30 +39,6 @@ export async function openSqlite(path: string, limits: StoreLimits = storeLimits
       return async () => stop()
     },
     close: () => connection.close(statementMs),
-  }
-}
-
-class SqliteThreadDialect implements Dialect {
-  readonly #options: SqliteDriverOptions
-
-  constructor(options: SqliteDriverOptions) {
-    this.#options = options
-  }
-
-  createDriver(): Driver {
-    return new SqliteThreadDriver(this.#options)
-  }
-
-  createQueryCompiler(): QueryCompiler {
-    return new SqliteQueryCompiler()
-  }
-
-  createAdapter(): SqliteAdapter {
-    return new ThreadAdapter()
-  }
-
-  createIntrospector(db: Kysely<unknown>): DatabaseIntrospector {
-    return new SqliteIntrospector(db)
   }
 }
 

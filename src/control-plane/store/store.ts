@@ -36,13 +36,8 @@ export class StoreConflict extends Error {
 const UNCONFIRMED =
   'The database did not confirm this write in time: it may be stored or not. Check before you repeat it.'
 
-interface StoreOptions {
-  /** Tests set shorter ones. */
-  readonly limits?: StoreLimits
-}
-
-/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. */
-export async function openStore(url: string, { limits = storeLimits }: StoreOptions = {}): Promise<Store> {
+/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. Tests set shorter limits. */
+export async function openStore(url: string, { limits = storeLimits }: { limits?: StoreLimits } = {}): Promise<Store> {
   const opened = await openDialect(url, limits)
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   const store = new Store(db, opened)

@@ -115,7 +115,10 @@ export interface Tables {
     port: number | null
     config: string
   }
-  /** The holders of places. `slot` is empty when one tunnel has the place alone, and the tunnel's id in a pool. */
+  /**
+   * The holders of places. `slot` is empty when one tunnel has the place alone, and the tunnel's id in a pool: each slot of a
+   * place has one holder.
+   */
   place_holders: {
     place: string
     slot: string
@@ -123,6 +126,7 @@ export interface Tables {
     session_id: string
     node_id: string
     plane_id: string
+    /** New each time that a tunnel gets the place. */
     version: string
   }
   /** Accounts at authorities that issue certificates, one for each directory. */

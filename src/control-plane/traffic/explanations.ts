@@ -1,6 +1,5 @@
 /** Explains what an edge, route or policy would do to described traffic. */
 
-import type { LimitPart } from '../../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { BadValue } from '../../lib/shape/check.ts'
@@ -15,10 +14,9 @@ import { policy } from '../../modules/policy/form.ts'
 import { askedPlace, policyEdge } from '../../modules/policy/policy-dry-run.ts'
 import { formsOf, type ModuleForm, moduleMentions } from '../../modules/spellings.ts'
 import { edgeResources, readEdgeConfigs, readIpRules } from '../mirrors/edge-configs.ts'
-import { asRefusal } from '../records/check-documents.ts'
+import { asRefusal, type Documents } from '../records/check-documents.ts'
 import { checkMentions } from '../records/check-references.ts'
 import type { Principal } from '../records/find-caller.ts'
-import type { ModuleChecks } from '../records/module-rows.ts'
 import { visible } from '../records/ownership.ts'
 import { endpoints } from '../resources/endpoints.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
@@ -28,16 +26,13 @@ import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 
 interface ExplanationsOptions extends Pick<ControlTools, 'store' | 'sealer'> {
-  readonly checks: Pick<ModuleChecks, 'readModule'>
+  readonly checks: Pick<Documents, 'readModule'>
   /** Runs the explanation on another thread; `owner` is charged for the work. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
-  readonly region: string
-  readonly publicHttpsPort: number
-  readonly ngrokErrorHeader: () => boolean
   /** What the rate limits of an edge have counted. */
   readonly counted: (edgeId: string) => Promise<readonly CountedWindow[]>
-  /** This node's share of each rate limit. */
-  readonly limitPart: () => LimitPart
+  /** The facts about this node that an explanation depends on. */
+  readonly around: () => Pick<ExplainWork, 'region' | 'publicHttpsPort' | 'ngrokErrorHeader' | 'limitPart'>
   readonly presence: Pick<Presence, 'endpoint'>
   /** The configuration of an agent's endpoint that is online here. */
   readonly endpoint: (id: string) => EdgeConfig | undefined
@@ -58,7 +53,7 @@ export class Explanations {
 
   /** `body` has passed its form. Rejects with `BadValue` or `Refusal`. */
   async explain(principal: Principal, body: Fields): Promise<Explanation> {
-    const { explain, region, publicHttpsPort, ngrokErrorHeader, counted, limitPart } = this.#options
+    const { explain, around, counted } = this.#options
     const named = Object.keys(subjects).filter((name) => body[name] !== undefined)
     const [field, another] = named
     if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
@@ -70,9 +65,7 @@ export class Explanations {
     if (field in stored) await checkSize(subject.config, field)
     const counters = field in stored ? await counted(subject.config.id) : []
     try {
-      const around = { region, publicHttpsPort, ngrokErrorHeader: ngrokErrorHeader(), limitPart: limitPart() }
-      const work = { ...subject, asked, ...around, counters }
-      return await explain(principal.id, work)
+      return await explain(principal.id, { ...subject, asked, ...around(), counters })
     } catch (error) {
       throw asRefusal(error, field)
     }
@@ -80,41 +73,32 @@ export class Explanations {
 
   #subject(principal: Principal, body: Fields, field: string, asked: Described): Promise<Subject> {
     if (field === 'edge_id') return this.#edgeOrEndpoint(principal, String(body.edge_id))
-    if (field === 'route_id') return this.#route(principal, String(body.route_id))
+    if (field === 'route_id') return this.#stored(principal, field, String(body.route_id))
     return this.#document(principal, field, body[field] as ModuleConfig, asked) // it has passed the form of that name
   }
 
   /** An agent's endpoint is an edge too; an endpoint of a stored edge stands for that edge. */
   async #edgeOrEndpoint(principal: Principal, id: string): Promise<Subject> {
-    if (!id.startsWith(endpoints.prefix)) return this.#edge(principal, id)
+    if (!id.startsWith(endpoints.prefix)) return this.#stored(principal, 'edge_id', id)
     const config = this.#options.endpoint(id)
     if (config) return { config }
     const { edgeId } = (await this.#options.presence.endpoint(id)) ?? {}
-    if (edgeId !== undefined) return this.#edge(principal, edgeId)
+    if (edgeId !== undefined) return this.#stored(principal, 'edge_id', edgeId)
     const msg = `\`edge_id\`: there is no endpoint with the id \`${id}\` online`
     throw new Refusal('UNKNOWN_REFERENCE', msg, { field: 'edge_id' })
   }
 
-  async #edge(principal: Principal, id: string): Promise<Subject> {
+  /** The edge that `field` names, or the edge of the route that it names. */
+  async #stored(principal: Principal, field: keyof typeof stored, id: string): Promise<Subject> {
     const { store, sealer } = this.#options
     const config = await store.read(async (reader) => {
-      const kinds = [...edgeResources.keys()]
-      await checkMentions(reader, [{ field: 'edge_id', id, kinds }])
+      await checkMentions(reader, [{ field, id, kinds: stored[field] }])
       const [found] = await reader.resources([id])
-      return configOf(reader, sealer, visibleTo(principal, found))
+      const named = visibleTo(principal, found)
+      const [edge] = named.parentId === null ? [named] : await reader.resources([named.parentId])
+      return configOf(reader, sealer, visibleTo(principal, edge))
     })
-    return { config }
-  }
-
-  async #route(principal: Principal, id: string): Promise<Subject> {
-    const { store, sealer } = this.#options
-    const config = await store.read(async (reader) => {
-      await checkMentions(reader, [{ field: 'route_id', id, kinds: [httpsEdgeRoutes.kind] }])
-      const [route] = await reader.resources([id])
-      const [found] = await reader.resources([visibleTo(principal, route).parentId ?? ''])
-      return configOf(reader, sealer, visibleTo(principal, found))
-    })
-    return { config, routeId: id }
+    return { config, routeId: field === 'route_id' ? id : undefined }
   }
 
   /** A policy given in the request, checked as it would be before it is stored. */
@@ -155,7 +139,8 @@ async function checkSize({ modules, routes }: EdgeConfig, field: string): Promis
   }
 }
 
-const stored = { edge_id: true, route_id: true }
+/** The fields that name what is stored, and its kinds. */
+const stored = { edge_id: [...edgeResources.keys()], route_id: [httpsEdgeRoutes.kind] }
 const subjects = { ...stored, policy: true, traffic_policy: true }
 
 const ONE_OF = 'give one of `edge_id`, `route_id`, `policy` and `traffic_policy`'

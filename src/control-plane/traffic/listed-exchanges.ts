@@ -33,9 +33,6 @@ interface ExchangesOptions {
   readonly log: Logger
 }
 
-/** A page of exchanges, before it is shown. */
-type ExchangePage = ExchangeQuery
-
 /** Replaces a masked value. */
 export const MASKED = '[masked]'
 
@@ -52,7 +49,7 @@ export class Exchanges {
   }
 
   /** The latest exchanges that `principal` may see, newest first. A node that does not answer is left out. */
-  async page(principal: Principal, { filter, ...page }: ExchangePage): Promise<SeenExchange[]> {
+  async page(principal: Principal, { filter, ...page }: ExchangeQuery): Promise<SeenExchange[]> {
     const query = { ...page, filter: { ...filter, ...ownOnly(principal) } }
     const pages = this.#options.nodes().map(async ({ id, ask }) => {
       try {

@@ -101,10 +101,8 @@ test('points of nodes add up by time, with their latency steps', async () => {
   assert.deepEqual([second?.requests, second?.steps, second?.seconds], [4, [1, 3, 0], 5])
   assert.deepEqual([second?.open, second?.sessions, second?.tunnels], [2, 4, 6])
 
-  const shown = showTraffic('minutes', {
-    points: { one: [at(0, 4, [1, 3, 0])], two: [at(5000, 0, [0, 0, 0])] },
-    missing: [],
-  })
+  const of = { one: [at(0, 4, [1, 3, 0])], two: [at(5000, 0, [0, 0, 0])] }
+  const shown = showTraffic('minutes', new Map(Object.entries(of)), [])
   assert.deepEqual([shown.interval, shown.nodes, shown.missing], [5, ['one', 'two'], []])
   const points = shown.points as Record<string, unknown>[]
   assert.deepEqual(

@@ -96,13 +96,14 @@ export function together(nodes: readonly (readonly TrafficPoint[])[]): TrafficPo
   const byTime = new Map<number, TrafficPoint>()
   for (const point of nodes.flat()) {
     const other = byTime.get(point.at)
-    const seconds = Math.max(point.seconds, other?.seconds ?? 0)
-    const present = other && {
+    const both = other && {
+      ...sum(other, point),
+      seconds: Math.max(point.seconds, other.seconds),
       open: other.open + point.open,
       sessions: other.sessions + point.sessions,
       tunnels: other.tunnels + point.tunnels,
     }
-    byTime.set(point.at, other ? { ...sum(other, point), ...present, seconds } : point)
+    byTime.set(point.at, both ?? point)
   }
   return [...byTime.values()].toSorted((a, b) => a.at - b.at)
 }
@@ -110,16 +111,14 @@ export function together(nodes: readonly (readonly TrafficPoint[])[]): TrafficPo
 /** The points of some nodes as the API shows them (`control-plane/resources/traffic-history.ts`). */
 export function showTraffic(
   period: Period,
-  {
-    points,
-    missing,
-  }: { readonly points: Readonly<Record<string, readonly TrafficPoint[]>>; missing: readonly string[] },
+  points: ReadonlyMap<string, readonly TrafficPoint[]>,
+  missing: readonly string[],
 ): Fields {
   return {
     interval: periods[period].everyMs / 1000,
-    nodes: Object.keys(points),
+    nodes: [...points.keys()],
     missing,
-    points: together(Object.values(points)).map(showPoint),
+    points: together([...points.values()]).map(showPoint),
   }
 }
 
@@ -171,11 +170,7 @@ function growth(after: number, before: number): number {
   return Math.max(0, after - before)
 }
 
-function keep(
-  points: TrafficPoint[],
-  since: TrafficPoint,
-  { everyMs, count }: { readonly everyMs: number; readonly count: number },
-): void {
+function keep(points: TrafficPoint[], since: TrafficPoint, { everyMs, count }: (typeof periods)[Period]): void {
   const at = Math.floor(since.at / everyMs) * everyMs
   // After the clock was set back, points from the future are dropped.
   while ((points.at(-1)?.at ?? at) > at) points.pop()

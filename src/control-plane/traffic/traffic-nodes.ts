@@ -36,5 +36,5 @@ export async function trafficOfAll(period: Period, { name, own, cluster, log }: 
       else missing.push(other.name)
     }),
   )
-  return showTraffic(period, { points: Object.fromEntries(points), missing: missing.toSorted() })
+  return showTraffic(period, points, missing.toSorted())
 }

@@ -6,7 +6,7 @@ import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { ExplainedOutcome, ExplainWork, Explanation } from '../../model/explanation.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
-import { policyNotes } from '../../modules/policy/traffic.ts'
+import { PolicyNotes } from '../../modules/policy/traffic.ts'
 import { BodyMemory } from '../edge/body-memory.ts'
 import { type CompiledEdge, compileEdge } from '../edge/compile-edge.ts'
 import { firstVerdict } from '../edge/compiled-edge.ts'
@@ -33,7 +33,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
   const now = Date.now()
   const upstream = new DescribedUpstream(asked.response)
   const calls: string[] = []
-  const policy = policyNotes({ asked: () => calls })
+  const policy = new PolicyNotes(() => calls)
   const notes = new StepNotes({ policy, asked: calls })
   const tools = dryTools({ ...work, policy, now: () => now, onFetch: (what) => calls.push(what) })
   const secrets = secretsOf(config)

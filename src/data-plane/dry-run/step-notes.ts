@@ -3,13 +3,13 @@ import type { ExplainedStep, StepPhase } from '../../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../../model/explanation-words.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, RequestVerdict, ResponseVerdict } from '../../modules/phases.ts'
-import type { RuleNotes } from '../../modules/policy/traffic.ts'
+import type { PolicyNotes } from '../../modules/policy/traffic.ts'
 
 /** What a phase may return. */
 type Verdict = RequestVerdict | ResponseVerdict | { readonly refuse: VisitorErrorCode }
 
 interface StepNotesOptions {
-  readonly policy: Pick<RuleNotes, 'take'>
+  readonly policy: Pick<PolicyNotes, 'take'>
   /** What modules wanted to fetch so far, each as part of a sentence. */
   readonly asked: readonly string[]
 }

@@ -17,8 +17,7 @@ export class GatheredChanges {
   }
 
   now(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.close()
     this.#send()
   }
 

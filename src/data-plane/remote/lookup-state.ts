@@ -46,25 +46,16 @@ const MAX_ASKED = 500
 export class Asking {
   readonly now: () => number
   readonly #log: Logger
+  /** Look-ups since the start, and those that failed. */
+  readonly counted = { total: 0, failed: 0 }
+  /** Whether the last look-up failed. */
+  isFailing = false
   #asked = 0
-  #total = 0
-  #failed = 0
-  #isFailing = false
 
   /** `now` is a clock that never jumps, in milliseconds. */
   constructor(log: Logger, now: () => number) {
     this.#log = log
     this.now = now
-  }
-
-  /** Look-ups since the start, and those that failed. */
-  get counted(): { readonly total: number; readonly failed: number } {
-    return { total: this.#total, failed: this.#failed }
-  }
-
-  /** Whether the last look-up failed. */
-  get isFailing(): boolean {
-    return this.#isFailing
   }
 
   /** Whether as many look-ups are under way as allowed. */
@@ -127,14 +118,14 @@ export class Asking {
   /** Runs a look-up; resolves with whether it worked. */
   async once(ask: () => Promise<void>): Promise<boolean> {
     this.#asked++
-    this.#total++
+    this.counted.total++
     try {
       await ask()
-      this.#isFailing = false
+      this.isFailing = false
       return true
     } catch (err) {
-      this.#isFailing = true
-      this.#failed++
+      this.isFailing = true
+      this.counted.failed++
       this.#log.debug({ err }, 'look-up of other nodes failed')
       return false
     } finally {

@@ -120,7 +120,7 @@ describe('the door of a node', () => {
       const bad = mux.open(first) as WireStream // there is room
       await until('it is reset', () => bad.isClosed)
       await until('the other is answered', () => good.take(2))
-      assert.deepEqual([good.isClosed, b.listener.streams, b.listener.links], [false, 1, 1])
+      assert.deepEqual([good.isClosed, b.listener.dials.streams, b.listener.links], [false, 1, 1])
     })
   }
 

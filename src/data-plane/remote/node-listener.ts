@@ -1,7 +1,6 @@
 /** The listener where other nodes reach the tunnels of this node, at any of its planes, since the planes share one port. */
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
-import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
@@ -15,6 +14,7 @@ import type { Mux } from '../../link/wire/mux.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { pathOf } from '../tunnel/acceptor.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this node only: what comes through here is relayed to no other. */
@@ -49,7 +49,8 @@ interface Handshake {
 
 export class NodeListener {
   readonly #options: NodeListenerOptions
-  readonly #dials: RelayedDials
+  /** The streams that other nodes open here for visitors. */
+  readonly dials: RelayedDials
   readonly #server: Server
   readonly #handshakes = new Map<string, Handshake>()
   readonly #sessions = new Map<Mux, TunnelsReached>()
@@ -60,7 +61,7 @@ export class NodeListener {
   constructor(options: NodeListenerOptions) {
     const { identity, log } = options
     this.#options = options
-    this.#dials = new RelayedDials(options)
+    this.dials = new RelayedDials(options)
     this.#refused = new MinuteLog((fields, count) =>
       log.warn({ ...fields, count }, 'refused a connection to the listener for nodes'),
     )
@@ -75,21 +76,6 @@ export class NodeListener {
       if (error.code !== 'ECONNRESET') this.#note(socket, `no handshake: ${error.code ?? error.message}`)
       socket.destroy()
     })
-  }
-
-  /** Streams of visitors that are open or being opened. */
-  get streams(): number {
-    return this.#dials.streams
-  }
-
-  /** Streams of visitors so far. */
-  get accepted(): number {
-    return this.#dials.accepted
-  }
-
-  /** Streams that carry bytes now. */
-  get open(): Iterable<Movable> {
-    return this.#dials.open
   }
 
   /** Connections of other nodes. */
@@ -128,7 +114,7 @@ export class NodeListener {
   async close(): Promise<void> {
     this.stop()
     for (const session of [...this.#sessions.keys()]) session.close()
-    this.#dials.close()
+    this.dials.close()
     this.#refused.close()
     this.#dead.close()
     await this.#closed
@@ -194,9 +180,9 @@ export class NodeListener {
   }
 
   #onStream(stream: WireStream, type: number, from: NodePlane, reached: TunnelsReached): void {
-    if (type === RELAY_TYPE) this.#dials.accept(stream, reached)
+    if (type === RELAY_TYPE) this.dials.accept(stream, reached)
     else if (type === CALL_TYPE) this.#options.answer(stream, from)
-    else this.#dials.refuse(stream, 'unknown stream type')
+    else this.dials.refuse(stream, 'unknown stream type')
   }
 
   #refuse(socket: Socket, reason: string): void {
@@ -207,9 +193,4 @@ export class NodeListener {
   #note(socket: Socket, reason: string): void {
     this.#refused.note({ peer: socket.remoteAddress, reason }, reason)
   }
-}
-
-/** The addresses of both ends, which a socket and the TLS socket over it have in common. */
-function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -43,8 +43,7 @@ describe('tunnels at other nodes', () => {
         serveIdle: async ({ id }) => heard.served.add(id),
         letGo: (id) => void heard.served.delete(id),
       },
-      groups: { add() {}, delete() {} },
-      followGroup: () => ({ members: [], release() {} }),
+      groups: { add() {}, delete() {}, follow: () => ({ members: [], release() {} }) },
       lookUpAddresses: async () => state.found,
       lookUpGroup: async () => [],
       dial: async ({ nodeId }, { version }) => {

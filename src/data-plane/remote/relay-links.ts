@@ -24,36 +24,27 @@ const ANSWER_MS = 5000
 
 /** A session carries the dials of tunnels whose agents are connected at the other plane, and the calls of this plane. */
 export class RelayLinks {
-  readonly #pathOf: RelayLinksOptions['pathOf']
-  readonly #log: Logger
-  readonly #answerMs: number
-  readonly #sessionStreams: number | undefined
+  readonly #options: RelayLinksOptions
   readonly #lost: MinuteLog<{ readonly plane: string; readonly err: Error }>
   readonly #links = new LinkTable()
-  #dialled = 0
+  /** Dials of tunnels at other planes. */
+  dialled = 0
   #isClosed = false
 
-  constructor({ pathOf, log, answerMs = ANSWER_MS, sessionStreams }: RelayLinksOptions) {
-    this.#pathOf = pathOf
-    this.#log = log
-    this.#answerMs = answerMs
-    this.#sessionStreams = sessionStreams
+  constructor(options: RelayLinksOptions) {
+    const { log } = options
+    this.#options = options
     this.#lost = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'relay session to another plane lost'))
-  }
-
-  /** Dials of tunnels at other planes. */
-  get dialled(): number {
-    return this.#dialled
   }
 
   /** Dials a tunnel at another plane. Never rejects. */
   dial(planeId: string, request: DialRequest): Promise<ByteStream | DialFault> {
-    this.#dialled++
+    this.dialled++
     const head = buildPreamble(request)
     if (!head) return Promise.resolve(new DialFault('refused', 'the request is too long to be relayed'))
     const link = this.#linkTo(planeId)
     if (!link) return Promise.resolve(new DialFault('offline', `the plane ${planeId} is not known`))
-    return link.dial(head, { withinMs: this.#answerMs })
+    return link.dial(head, { withinMs: this.#options.answerMs ?? ANSWER_MS })
   }
 
   /** Opens a channel for calls to another plane; undefined when it is not known. */
@@ -76,7 +67,8 @@ export class RelayLinks {
   #linkTo(planeId: string): RelayLink | undefined {
     const known = this.#links.to(planeId)
     if (known || this.#isClosed) return known
-    const path = this.#pathOf(planeId)
+    const { pathOf, log, sessionStreams } = this.#options
+    const path = pathOf(planeId)
     if (path === undefined) return undefined
     // Streams opened before the socket is connected wait for it.
     const session = relaySession(connect({ path, allowHalfOpen: true }), {
@@ -88,9 +80,9 @@ export class RelayLinks {
       },
     })
     const name = `the plane ${planeId}`
-    const link = new RelayLink({ session, name, lostReason: 'offline', sessionStreams: this.#sessionStreams })
+    const link = new RelayLink({ session, name, lostReason: 'offline', sessionStreams })
     this.#links.add(planeId, link)
-    this.#log.debug({ plane: planeId }, 'relay session to another plane opened')
+    log.debug({ plane: planeId }, 'relay session to another plane opened')
     return link
   }
 }

@@ -94,7 +94,7 @@ describe('a dial at another plane', () => {
       const { links, listener } = await planes({ dial: async () => new DialFault(reason, `because: ${reason}`) })
       const fault = faultOf(await links.dial('w2', request))
       assert.deepEqual([fault.reason, fault.message], [reason, `because: ${reason}`])
-      assert.equal(listener.streams, 0)
+      assert.equal(listener.dials.streams, 0)
     })
   }
 
@@ -148,7 +148,7 @@ describe('a dial at another plane', () => {
     )
     assert.equal(faultOf(await links.dial('w2', request)).reason, 'timeout')
     late.resolve(tunnel)
-    await until('the late tunnel is reset', () => tunnel.isReset && listener.streams === 0)
+    await until('the late tunnel is reset', () => tunnel.isReset && listener.dials.streams === 0)
   })
 
   test('after close is offline, and so is one that was waiting', async () => {
@@ -169,10 +169,10 @@ describe('a relayed stream', () => {
     near.stream.end()
     await until('the upload has ended', () => tunnel.isEndHeard)
     assert.ok(tunnel.bytes.equals(upload))
-    assert.equal(listener.streams, 1)
+    assert.equal(listener.dials.streams, 1)
     tunnel.say(Buffer.from('answer'))
     tunnel.sayEnd()
-    await until('it is closed', () => near.closes.length > 0 && listener.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && listener.dials.streams === 0)
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
@@ -186,7 +186,7 @@ describe('a relayed stream', () => {
     assert.ok(near.bytes.equals(answer))
     near.stream.write(Buffer.from('late'))
     near.stream.end()
-    await until('it is closed', () => near.closes.length > 0 && listener.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && listener.dials.streams === 0)
     assert.deepEqual([tunnel.bytes.toString(), tunnel.isReset, near.closes], ['late', false, [undefined]])
   })
 
@@ -202,7 +202,7 @@ describe('a relayed stream', () => {
     await until('the visitor knows', () => right.near.closes.length > 0)
     assert.ok(right.near.closes[0] instanceof Error)
     assert.equal(right.near.ends, 0)
-    await until('nothing is open', () => listener.streams === 0)
+    await until('nothing is open', () => listener.dials.streams === 0)
   })
 
   test('holds back a writer whose reader has stopped, in both directions, and then delivers everything', async () => {
@@ -254,7 +254,7 @@ describe('a relayed stream', () => {
     // Half by the visitors, half by the services, each in one turn.
     for (const stream of many.slice(0, 2000)) stream.reset()
     for (const one of tunnels) if (one !== tunnel) one.reset()
-    await until('they are gone', () => listener.streams === 1)
+    await until('they are gone', () => listener.dials.streams === 1)
     near.stream.write(Buffer.from('still here'))
     await until('it arrives', () => tunnel.bytes.toString() === 'still here')
     assert.equal(near.closes.length, 0)
@@ -323,7 +323,7 @@ test('random writes, ends and resets of both sides arrive as they were sent', as
         }
       }
     }
-    await until('it is over', () => near.closes.length > 0 && listener.streams === 0)
+    await until('it is over', () => near.closes.length > 0 && listener.dials.streams === 0)
     const there = Buffer.concat(sent.near)
     const back = Buffer.concat(sent.far)
     assert.ok(tunnel.bytes.equals(there.subarray(0, tunnel.bytes.length)))
@@ -348,10 +348,10 @@ describe('the door', () => {
     assert.equal(faultOf(await links.dial('w2', request)).reason, 'offline')
     near.stream.write(Buffer.from('x'))
     await until('it arrives', () => tunnel.bytes.toString() === 'x')
-    assert.equal(listener.streams, 1)
+    assert.equal(listener.dials.streams, 1)
     await listener.close()
     await until('it is broken off', () => near.closes.length > 0 && tunnel.isReset)
-    assert.equal(listener.streams, 0)
+    assert.equal(listener.dials.streams, 0)
   })
 
   test('replaces the socket of a dead process, and leaves none behind', async () => {
@@ -396,9 +396,9 @@ describe('the door', () => {
       const bad = session.open(first) as WireStream // there is room
       await until('it is reset', () => bad.isClosed)
       await until('the other is answered', () => good.take(2))
-      assert.deepEqual([good.isClosed, listener.streams, asked.length], [false, 1, 1])
+      assert.deepEqual([good.isClosed, listener.dials.streams, asked.length], [false, 1, 1])
       session.close()
-      await until('nothing is open', () => listener.streams === 0)
+      await until('nothing is open', () => listener.dials.streams === 0)
     })
   }
 

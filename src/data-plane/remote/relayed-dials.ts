@@ -26,43 +26,28 @@ interface ReachedTunnels {
 }
 
 export class RelayedDials {
-  readonly #dial: Dial
-  readonly #log: Logger
-  readonly #preambleMs: number
+  readonly #options: RelayedDialsOptions
   readonly #lastBytes: { readonly lastBytesMs?: number }
   readonly #strange: MinuteLog<{ readonly reason: string }>
-  readonly #open = new Set<Movable>()
-  #streams = 0
-  #accepted = 0
+  /** Streams that carry bytes now. */
+  readonly open = new Set<Movable>()
+  /** Streams that are open or being opened. */
+  streams = 0
+  /** Streams so far. */
+  accepted = 0
   #isStopped = false
 
-  constructor({ dial, log, preambleMs = PREAMBLE_MS, lastBytesMs }: RelayedDialsOptions) {
-    this.#dial = dial
-    this.#log = log
-    this.#preambleMs = preambleMs
+  constructor(options: RelayedDialsOptions) {
+    const { log, lastBytesMs } = options
+    this.#options = options
     this.#lastBytes = lastBytesMs === undefined ? {} : { lastBytesMs }
     this.#strange = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'relayed stream refused'))
   }
 
-  /** Streams that are open or being opened. */
-  get streams(): number {
-    return this.#streams
-  }
-
-  /** Streams so far. */
-  get accepted(): number {
-    return this.#accepted
-  }
-
-  /** Streams that carry bytes now. */
-  get open(): Iterable<Movable> {
-    return this.#open
-  }
-
   /** Takes a stream that begins with a preamble. */
   accept(stream: WireStream, reached?: ReachedTunnels): void {
-    this.#streams++
-    this.#accepted++
+    this.streams++
+    this.accepted++
     let isRead = false
     let timer: NodeJS.Timeout | undefined
     readPart(stream, (bytes) => {
@@ -71,13 +56,14 @@ export class RelayedDials {
       const request = bytes && parseRequest(bytes)
       if (request) void this.#answer(stream, request, reached)
       else {
-        this.#streams--
+        this.streams--
         // The other plane may give up at any time.
         if (!stream.isClosed) this.refuse(stream, 'stream does not begin with a valid request')
       }
     })
     // The preamble nearly always arrives at once, without need of a timer. A reset makes `readPart` finish.
-    if (!isRead) timer = setTimeout(() => stream.reset('stream_refused'), this.#preambleMs).unref()
+    const { preambleMs = PREAMBLE_MS } = this.#options
+    if (!isRead) timer = setTimeout(() => stream.reset('stream_refused'), preambleMs).unref()
   }
 
   /** Resets a stream that breaks the protocol between planes. */
@@ -106,7 +92,7 @@ export class RelayedDials {
     if (tunnel instanceof DialFault) {
       stream.write(buildFault(tunnel))
       stream.close()
-      this.#streams--
+      this.streams--
       return
     }
     stream.write(REACHED)
@@ -114,18 +100,18 @@ export class RelayedDials {
     let isDone = false
     const onDone = (): void => {
       isDone = true
-      this.#streams--
-      this.#open.delete(carried)
+      this.streams--
+      this.open.delete(carried)
     }
     const carried: Movable = relay(stream, tunnel, { ...this.#lastBytes, onDone })
-    if (!isDone) this.#open.add(carried)
+    if (!isDone) this.open.add(carried)
   }
 
   async #dialled(request: DialRequest): ReturnType<Dial> {
     try {
-      return await this.#dial(request)
+      return await this.#options.dial(request)
     } catch (err) {
-      this.#log.error({ err, tunnel: request.tunnelId }, 'dial for another plane failed')
+      this.#options.log.error({ err, tunnel: request.tunnelId }, 'dial for another plane failed')
       return new DialFault('offline', 'the tunnel could not be dialled', { cause: err })
     }
   }

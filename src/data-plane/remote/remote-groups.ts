@@ -1,8 +1,9 @@
 /** Tunnels with labels at other nodes, as members of the tunnel groups that edges here use. */
 
+import { Groups } from '../../lib/multi-map.ts'
 import type { RemoteTunnel } from '../../link/planes/plane-calls.ts'
-import type { FollowGroup, TunnelGroup } from '../../model/dial.ts'
-import { type LabelledTunnel, labelsKey, labelTexts } from '../../model/label-groups.ts'
+import type { TunnelGroup } from '../../model/dial.ts'
+import { type LabelGroups, type LabelledTunnel, labelsKey, labelTexts } from '../../model/label-groups.ts'
 import { isAlike, keepLast } from './address-cache.ts'
 import { LastKnown } from './last-known.ts'
 import { type Asking, type LookedUp, neverAsked, outdate } from './lookup-state.ts'
@@ -11,11 +12,7 @@ type Labels = Readonly<Record<string, string>>
 
 export interface RemoteGroupsOptions {
   /** All tunnels with labels that are known here. */
-  readonly groups: {
-    add(tunnel: LabelledTunnel): void
-    delete(tunnel: LabelledTunnel): void
-  }
-  readonly followGroup: FollowGroup
+  readonly groups: Pick<LabelGroups<LabelledTunnel>, 'add' | 'delete' | 'follow'>
   readonly lookUpGroup: (labels: Labels) => Promise<readonly RemoteTunnel[]>
   /** Whether a tunnel is online at this node. */
   readonly isHere: (tunnelId: string) => boolean
@@ -51,7 +48,7 @@ export class RemoteGroups {
   readonly #options: RemoteGroupsOptions
   readonly #groups = new Map<string, KnownGroup>()
   /** The groups by one of their labels. */
-  readonly #byLabel = new Map<string, Set<KnownGroup>>()
+  readonly #byLabel = new Groups<KnownGroup>()
   readonly #members = new Map<string, KnownMember>()
   /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
   readonly #lastKnown = new Map<string, readonly string[]>()
@@ -83,7 +80,7 @@ export class RemoteGroups {
     const key = labelsKey(labels)
     const group = this.#groups.get(key) ?? this.#newGroup(key, labels)
     group.followers++
-    const here = this.#options.followGroup(labels)
+    const here = this.#options.groups.follow(labels)
     let isReleased = false
     return {
       get members() {
@@ -98,8 +95,7 @@ export class RemoteGroups {
         this.#groups.delete(key)
         this.#keep(key, group)
         const [label = ''] = labelTexts(labels)
-        const alike = this.#byLabel.get(label)
-        if (alike?.delete(group) && alike.size === 0) this.#byLabel.delete(label)
+        this.#byLabel.delete(label, group)
         for (const id of group.members) this.#leave(id, key)
       },
     }
@@ -129,7 +125,7 @@ export class RemoteGroups {
   /** A tunnel of this node is gone. It may have moved to another node, so its groups must be looked up again. */
   goneHere(tunnelId: string, labels: Labels): void {
     const groups = labelTexts(labels)
-      .flatMap((label) => [...(this.#byLabel.get(label) ?? [])])
+      .flatMap((label) => [...this.#byLabel.get(label)])
       .filter((group) => Object.entries(group.labels).every(([key, value]) => labels[key] === value))
     for (const group of groups) outdate(group)
     this.#remember(
@@ -192,7 +188,7 @@ export class RemoteGroups {
 
   /** Whether a group has no member at this node either. */
   #isEmpty({ labels }: KnownGroup): boolean {
-    const followed = this.#options.followGroup(labels)
+    const followed = this.#options.groups.follow(labels)
     const isEmpty = followed.members.length === 0
     followed.release()
     return isEmpty
@@ -202,7 +198,7 @@ export class RemoteGroups {
     const group = { labels, ...neverAsked, followers: 0, members: new Set<string>() }
     this.#groups.set(key, group)
     const [label = ''] = labelTexts(labels)
-    this.#byLabel.set(label, (this.#byLabel.get(label) ?? new Set()).add(group))
+    this.#byLabel.add(label, group)
     return group
   }
 

@@ -111,7 +111,6 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
         letGo: (id) => shared.letGo(id, OTHER_NODES),
       },
       groups: registry.groups,
-      followGroup: (labels) => registry.groups.follow(labels),
       lookUpAddresses: (names) => control.ask('lookUpPlaces', names, { withinMs: LOOKUP_MS }),
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
@@ -166,10 +165,10 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
     /** Streams that this plane carries for visitors at others. */
     relayed: {
       get streams(): number {
-        return workerListener.streams + (nodeListener?.streams ?? 0)
+        return workerListener.dials.streams + (nodeListener?.dials.streams ?? 0)
       },
       get open(): Movable[] {
-        return [...workerListener.open, ...(nodeListener?.open ?? [])]
+        return [...workerListener.dials.open, ...(nodeListener?.dials.open ?? [])]
       },
       /** Asks other nodes to use other planes of this node. */
       stop: () => nodeListener?.stop(),
@@ -182,7 +181,7 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
           relayed: links.dialled,
           toNodes: nodeLinks?.dialled ?? 0,
           unreachedNodes: nodeLinks?.unreached ?? 0,
-          fromNodes: nodeListener?.accepted ?? 0,
+          fromNodes: nodeListener?.dials.accepted ?? 0,
           lookUps: lookUps?.total ?? 0,
           failedLookUps: lookUps?.failed ?? 0,
         },
@@ -190,7 +189,7 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
           linksToNodes: nodeLinks?.links ?? 0,
           linksFromNodes: nodeListener?.links ?? 0,
           streamsToNodes: nodeLinks?.streams ?? 0,
-          streamsFromNodes: nodeListener?.streams ?? 0,
+          streamsFromNodes: nodeListener?.dials.streams ?? 0,
         },
       }
     },

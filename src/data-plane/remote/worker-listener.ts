@@ -1,8 +1,6 @@
 /** The listener where other planes of this node reach the tunnels whose sessions this plane holds, and call this plane. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
-import type { Movable } from '../../lib/bytes/close-when-idle.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { RELAY_TYPE, WORKER_CALLS_TYPE } from '../../link/planes/dial-header.ts'
 import { relaySession } from '../../link/planes/relay-session.ts'
 import type { Mux } from '../../link/wire/mux.ts'
@@ -19,29 +17,18 @@ interface WorkerListenerOptions extends RelayedDialsOptions {
 const MAX_CONNECTIONS = 4096
 
 export class WorkerListener {
-  readonly #dials: RelayedDials
-  readonly #answer: WorkerListenerOptions['answer']
-  readonly #log: Logger
+  /** The streams that other planes open here. */
+  readonly dials: RelayedDials
+  readonly #options: WorkerListenerOptions
   readonly #server: Server
   readonly #sessions = new Set<Mux>()
   #closed: Promise<void> | undefined
 
   constructor(options: WorkerListenerOptions) {
-    this.#dials = new RelayedDials(options)
-    this.#answer = options.answer
-    this.#log = options.log
+    this.dials = new RelayedDials(options)
+    this.#options = options
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket))
     this.#server.maxConnections = MAX_CONNECTIONS
-  }
-
-  /** Streams that are open or being opened. */
-  get streams(): number {
-    return this.#dials.streams
-  }
-
-  /** Streams that carry bytes now. */
-  get open(): Iterable<Movable> {
-    return this.#dials.open
   }
 
   /** Listens on a Unix socket, in a folder that only this user can enter. A socket left there by a dead process is removed. */
@@ -51,7 +38,9 @@ export class WorkerListener {
       this.#server.once('error', reject)
       this.#server.listen(path, () => {
         this.#server.off('error', reject)
-        this.#server.on('error', (err) => this.#log.warn({ err }, 'cannot accept relay connections from other planes'))
+        this.#server.on('error', (err) =>
+          this.#options.log.warn({ err }, 'cannot accept relay connections from other planes'),
+        )
         resolve()
       })
     })
@@ -59,7 +48,7 @@ export class WorkerListener {
 
   /** Accepts no new streams; open ones go on. */
   stop(): void {
-    this.#dials.stop()
+    this.dials.stop()
     this.#closed ??= new Promise((resolve) => {
       this.#server.close(() => resolve())
     })
@@ -69,7 +58,7 @@ export class WorkerListener {
   async close(): Promise<void> {
     this.stop()
     for (const session of this.#sessions) session.close()
-    this.#dials.close()
+    this.dials.close()
     await this.#closed
   }
 
@@ -77,13 +66,13 @@ export class WorkerListener {
     const session = relaySession(socket, {
       opens: false,
       onStream: (stream, type) => {
-        if (type === RELAY_TYPE) this.#dials.accept(stream)
-        else if (type === WORKER_CALLS_TYPE) this.#answer(stream)
-        else this.#dials.refuse(stream, 'unknown stream type')
+        if (type === RELAY_TYPE) this.dials.accept(stream)
+        else if (type === WORKER_CALLS_TYPE) this.#options.answer(stream)
+        else this.dials.refuse(stream, 'unknown stream type')
       },
       onClosed: (err) => {
         this.#sessions.delete(session)
-        this.#log.debug({ err }, 'relay session of another plane closed')
+        this.#options.log.debug({ err }, 'relay session of another plane closed')
       },
     })
     this.#sessions.add(session)

@@ -1,9 +1,10 @@
 /** What other data planes have online, and how this one reaches it: by one hop to the plane that holds the session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { Groups } from '../../lib/multi-map.ts'
 import type { PlaneCalls, WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import type { LabelledTunnel } from '../../model/label-groups.ts'
+import type { LabelGroups, LabelledTunnel } from '../../model/label-groups.ts'
 
 interface OtherPlanesOptions<Compiled extends { release(): void }> {
   /** Serves the endpoints of agents at other planes. */
@@ -16,26 +17,22 @@ interface OtherPlanesOptions<Compiled extends { release(): void }> {
     serveIdle(config: EdgeConfig, tunnelId: string): Promise<unknown>
     letGo(id: string, tunnelId: string): void
   }
-  readonly groups: {
-    add(tunnel: LabelledTunnel): void
-    delete(tunnel: LabelledTunnel): void
-    find(labels: Readonly<Record<string, string>>): readonly LabelledTunnel[]
-  }
+  readonly groups: Pick<LabelGroups<LabelledTunnel>, 'add' | 'delete' | 'find'>
   /** Dials a tunnel at another plane. */
   readonly relay: (planeId: string, request: DialRequest) => Promise<ByteStream | DialFault>
   /** Dials a tunnel over the leg that its session has at this plane; undefined when there is none. */
-  readonly leg?: (
+  readonly leg: (
     sessionId: string,
     request: DialRequest,
   ) => ByteStream | DialFault | Promise<ByteStream | DialFault> | undefined
   /** Whether a tunnel is online at this plane. */
   readonly isHere: (tunnelId: string) => boolean
   /** Whether this plane drains, so that its tunnels move to others. */
-  readonly isLeaving?: () => boolean
+  readonly isLeaving: () => boolean
   /** Called when a tunnel that is online at this plane has moved to another. */
-  readonly handOver?: (tunnelId: string) => void
+  readonly handOver: (tunnelId: string) => void
   /** Called when a tunnel is reached another way: connections kept for later requests would keep its former plane waiting. */
-  readonly moved?: (tunnelId: string) => void
+  readonly moved: (tunnelId: string) => void
 }
 
 /**
@@ -63,9 +60,9 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   readonly #options: OtherPlanesOptions<Compiled>
   readonly #known = new Map<string, Known>()
   /** Ids of the known tunnels of each session. */
-  readonly #bySession = new Map<string, Set<string>>()
+  readonly #bySession = new Groups<string>()
   /** Dials that wait for news of a tunnel. */
-  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #waiting = new Groups<() => void>()
   /** Planes that drain. */
   readonly #draining = new Set<string>()
 
@@ -97,13 +94,13 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
 
   /** A session has gained or lost a leg at this plane. */
   legChanged(sessionId: string): void {
-    for (const id of this.#bySession.get(sessionId) ?? []) this.#options.moved?.(id)
+    for (const id of this.#bySession.get(sessionId)) this.#options.moved(id)
   }
 
   /** Another plane drains, and waits until its last connection ends. */
   drains(planeId: string): void {
     this.#draining.add(planeId)
-    for (const [id, { tunnel }] of this.#known) if (tunnel.planeId === planeId) this.#options.moved?.(id)
+    for (const [id, { tunnel }] of this.#known) if (tunnel.planeId === planeId) this.#options.moved(id)
   }
 
   /** Another plane is gone. */
@@ -128,10 +125,8 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   cameHere(tunnelId: string): void {
     const known = this.#known.get(tunnelId)
     if (known) {
-      clearTimeout(known.expiry)
-      this.#ungroup(known)
       this.#unlist(known)
-      this.#options.moved?.(tunnelId)
+      this.#options.moved(tunnelId)
     }
     this.#news(tunnelId)
   }
@@ -144,7 +139,7 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
       const known = this.#known.get(tunnelId)
       if (!known) return new DialFault('offline', 'the tunnel is not online')
       if (!known.isLost) {
-        const direct = await this.#options.leg?.(known.tunnel.sessionId, request)
+        const direct = await this.#options.leg(known.tunnel.sessionId, request)
         if (direct && !(direct instanceof DialFault)) return direct
         const outcome = await this.#options.relay(known.tunnel.planeId, request)
         if (!(outcome instanceof DialFault) || outcome.reason !== 'offline') return outcome
@@ -164,7 +159,7 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   async dialOnce(request: DialRequest): Promise<ByteStream | DialFault> {
     const known = this.#known.get(request.tunnelId)
     if (!known || known.isLost) return new DialFault('offline', 'the tunnel is not online at this node')
-    const direct = await this.#options.leg?.(known.tunnel.sessionId, request)
+    const direct = await this.#options.leg(known.tunnel.sessionId, request)
     if (direct && !(direct instanceof DialFault)) return direct
     return this.#options.relay(known.tunnel.planeId, request)
   }
@@ -174,21 +169,18 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
     const { edges, isHere, isLeaving, handOver, moved } = this.#options
     const wasHere = isHere(tunnelId)
     // A tunnel that is online here stays here, unless this plane drains; other news of it is out of date.
-    if (wasHere && isLeaving?.() !== true) return
+    if (wasHere && !isLeaving()) return
     const before = this.#known.get(tunnelId)
-    if (before) {
-      clearTimeout(before.expiry)
-      this.#ungroup(before)
-      this.#unlist(before)
-    }
+    if (before) this.#unlist(before)
     const known: Known = { tunnel: { id: tunnelId, ...tunnel }, isLost: false, expiry: undefined, isGrouped: false }
-    this.#list(known)
+    this.#known.set(tunnelId, known)
+    this.#bySession.add(tunnel.sessionId, tunnelId)
     if (tunnel.labels) {
       this.#options.groups.add(known.tunnel)
       known.isGrouped = true
     }
-    if (wasHere) handOver?.(tunnelId)
-    if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved?.(tunnelId)
+    if (wasHere) handOver(tunnelId)
+    if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved(tunnelId)
     const served = config && this.#serve(config, known, { isIdle })
     const former = before?.tunnel.config
     // The tunnel came back with another endpoint: its membership in a pool has changed.
@@ -228,27 +220,18 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   #forget(tunnelId: string): void {
     const known = this.#known.get(tunnelId)
     if (!known) return
-    clearTimeout(known.expiry)
     this.#unlist(known)
-    this.#ungroup(known)
     const { config } = known.tunnel
     if (config && !this.#options.isHere(tunnelId)) this.#options.edges.letGo(config.id, tunnelId)
     this.#news(tunnelId)
   }
 
-  #list(known: Known): void {
+  #unlist(known: Known): void {
     const { tunnelId, sessionId } = known.tunnel
-    this.#known.set(tunnelId, known)
-    const siblings = this.#bySession.get(sessionId)
-    if (siblings) siblings.add(tunnelId)
-    else this.#bySession.set(sessionId, new Set([tunnelId]))
-  }
-
-  #unlist({ tunnel: { tunnelId, sessionId } }: Known): void {
+    clearTimeout(known.expiry)
+    this.#ungroup(known)
     this.#known.delete(tunnelId)
-    const siblings = this.#bySession.get(sessionId)
-    siblings?.delete(tunnelId)
-    if (siblings?.size === 0) this.#bySession.delete(sessionId)
+    this.#bySession.delete(sessionId, tunnelId)
   }
 
   #ungroup(known: Known): void {
@@ -259,21 +242,18 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   /** Resolves with true on news of a tunnel, with false when the time is over. */
   #heardOf(tunnelId: string, deadline: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const waiting = this.#waiting.get(tunnelId) ?? new Set()
-    this.#waiting.set(tunnelId, waiting)
     const heard = (): void => done(true)
     const done = (isNew: boolean): void => {
       clearTimeout(timer)
-      waiting.delete(heard)
-      if (waiting.size === 0 && this.#waiting.get(tunnelId) === waiting) this.#waiting.delete(tunnelId)
+      this.#waiting.delete(tunnelId, heard)
       resolve(isNew)
     }
     const timer = setTimeout(() => done(false), Math.max(0, deadline - performance.now())).unref()
-    waiting.add(heard)
+    this.#waiting.add(tunnelId, heard)
     return promise
   }
 
   #news(tunnelId: string): void {
-    for (const heard of [...(this.#waiting.get(tunnelId) ?? [])]) heard()
+    for (const heard of [...this.#waiting.get(tunnelId)]) heard()
   }
 }

@@ -1,25 +1,7 @@
 /** A channel of an SSH connection as a byte stream, which bypasses the library's own stream. */
 import type { Channel } from 'ssh2'
 import { type ByteSink, type ByteStream, keepBytes } from '../../lib/bytes/byte-stream.ts'
-
-/** What a channel needs from its connection. */
-export interface Carrier {
-  /** Whether bytes sent now would only wait, for the socket or for a key exchange. */
-  readonly isFull: boolean
-  /** Calls the stream's `drain` once there is room again. */
-  awaitRoom(stream: ChannelStream): void
-  /** Allows the client to send this many more bytes on a channel. */
-  grant(channel: Channel, bytes: number): void
-  /** Reserves bytes of the window that all channels share beyond their first windows; false when too few are left. */
-  borrow(bytes: number): boolean
-  giveBack(bytes: number): void
-  /** The client violated the protocol. */
-  violated(what: string): void
-  /** Counts bytes of visitors. */
-  carried(way: 'in' | 'out', bytes: number): void
-  /** The client has closed the channel. */
-  closed(stream: ChannelStream): void
-}
+import type { SshLink } from './ssh-link.ts'
 
 /** The first window of a channel, in bytes; it grows while the reader keeps up. */
 const FIRST_WINDOW = 256 * 1024
@@ -44,7 +26,7 @@ export const LEAST_PACKET = 1024
  */
 export class ChannelStream implements ByteStream {
   readonly #channel: Channel
-  readonly #carrier: Carrier
+  readonly #link: SshLink
   #sink: ByteSink | undefined
   /** Received, but not handed to a sink yet. */
   #unread: Buffer[] = []
@@ -66,9 +48,9 @@ export class ChannelStream implements ByteStream {
   #wasPaused = false
 
   /** `window` is the window that the client was granted when the channel was opened, in bytes. */
-  constructor(channel: Channel, carrier: Carrier, window: number) {
+  constructor(channel: Channel, link: SshLink, window: number) {
     this.#channel = channel
-    this.#carrier = carrier
+    this.#link = link
     this.#first = window
     this.#window = window
     channel.incoming.window = window
@@ -80,17 +62,17 @@ export class ChannelStream implements ByteStream {
     if (this.#isClosed || this.#isEnding) return false
     this.#unsent.push(chunk)
     this.#send()
-    const hasRoom = this.#unsent.length === 0 && !this.#isSending && !this.#carrier.isFull
+    const hasRoom = this.#unsent.length === 0 && !this.#isSending && !this.#link.isFull
     if (!hasRoom) {
       this.#isWriterWaiting = true
-      if (this.#carrier.isFull) this.#carrier.awaitRoom(this)
+      if (this.#link.isFull) this.#link.awaitRoom(this)
     }
     return hasRoom
   }
 
   /** The library copies bytes into its packet, so bytes that can be sent at once need no copy of ours. */
   writeLent(chunk: Buffer): boolean {
-    const isFree = this.#unsent.length === 0 && !this.#isSending && !this.#carrier.isFull
+    const isFree = this.#unsent.length === 0 && !this.#isSending && !this.#link.isFull
     return this.write(isFree && this.#channel.outgoing.window >= chunk.length ? chunk : keepBytes(chunk))
   }
 
@@ -139,7 +121,7 @@ export class ChannelStream implements ByteStream {
       this.#error ??= new Error('the client closed the channel before all was sent')
     }
     this.#unsent = []
-    this.#carrier.giveBack(this.#window - this.#first)
+    this.#link.giveBack(this.#window - this.#first)
     this.#deliver()
   }
 
@@ -153,7 +135,7 @@ export class ChannelStream implements ByteStream {
   #receivedEnd(): void {
     // The library makes the same call for the end of one direction and for the close of the channel.
     if (this.#channel.incoming.state === 'closed') {
-      this.#carrier.closed(this)
+      this.#link.closed(this)
       this.#close(this.#isEndReceived ? undefined : new Error('the client closed the channel before its end'))
       return
     }
@@ -163,8 +145,8 @@ export class ChannelStream implements ByteStream {
   }
 
   #receivedBytes(chunk: Buffer): void {
-    this.#carrier.carried('in', chunk.length)
-    if (this.#channel.incoming.window < 0) this.#carrier.violated('it sent more on a channel than it may')
+    this.#link.carried('in', chunk.length)
+    if (this.#channel.incoming.window < 0) this.#link.drop('it sent more on a channel than it may')
     else if (this.#sink && !this.#isPaused && this.#unread.length === 0) this.#give(this.#sink, chunk)
     else this.#unread.push(chunk)
   }
@@ -197,28 +179,28 @@ export class ChannelStream implements ByteStream {
     this.#read += bytes
     if (this.#isClosed || this.#isEndReceived || this.#read < this.#window / 2) return
     let more = 0
-    if (!this.#wasPaused && this.#window < LARGEST_WINDOW && this.#carrier.borrow(this.#window)) more = this.#window
+    if (!this.#wasPaused && this.#window < LARGEST_WINDOW && this.#link.borrow(this.#window)) more = this.#window
     this.#window += more
-    this.#carrier.grant(this.#channel, this.#read + more)
+    this.#link.grant(this.#channel, this.#read + more)
     this.#read = 0
     this.#wasPaused = false
   }
 
   #send(): void {
-    while (!this.#isSending && !this.#isClosed && !this.#carrier.isFull) {
+    while (!this.#isSending && !this.#isClosed && !this.#link.isFull) {
       const chunk = this.#unsent.shift()
       if (!chunk) break
       this.#isSending = true
       // Calls back as soon as the client's window has room for the whole chunk.
       this.#channel._write(chunk, 'latin1', () => {
         this.#isSending = false
-        this.#carrier.carried('out', chunk.length)
+        this.#link.carried('out', chunk.length)
         if (this.#isClosed) return
         if (this.#unsent.length > 0) queueMicrotask(() => this.#send())
         else this.#notifyRoom()
       })
     }
-    if (this.#unsent.length > 0 && this.#carrier.isFull) this.#carrier.awaitRoom(this)
+    if (this.#unsent.length > 0 && this.#link.isFull) this.#link.awaitRoom(this)
     this.#sendEnd()
   }
 
@@ -233,8 +215,8 @@ export class ChannelStream implements ByteStream {
   #notifyRoom(): void {
     this.#sendEnd()
     if (!this.#isWriterWaiting || this.#isClosed || this.#unsent.length > 0 || this.#isSending) return
-    if (this.#carrier.isFull) {
-      this.#carrier.awaitRoom(this)
+    if (this.#link.isFull) {
+      this.#link.awaitRoom(this)
       return
     }
     this.#isWriterWaiting = false

@@ -102,7 +102,7 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   if (otherKinds.length > 0) {
     return refusals.unsupportedFlag(`--${name}`, `is for ${otherKinds.join(' and ')}, not for ${kind}`)
   }
-  const why = whyUnsupported(name)
+  const why = reasons.find(([names]) => names.test(name))?.[1]
   if (why !== undefined) return refusals.unsupportedFlag(`--${name}`, why)
   const offered = flagsOf('gateway', kind)
   const guess = nearest(
@@ -133,10 +133,6 @@ const reasons: readonly (readonly [names: RegExp, why: string])[] = [
   [/^config$/, 'is for the agent; here use flags'],
   [/^log(-|$)/, 'is for the agent; here `ssh` shows lines, and `ssh -t` a screen'],
 ]
-
-function whyUnsupported(name: string): string | undefined {
-  return reasons.find(([names]) => names.test(name))?.[1]
-}
 
 /**
  * Splits a command into words as a shell does: quotes keep spaces, a backslash keeps the next character. Undefined when a

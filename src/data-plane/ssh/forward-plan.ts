@@ -3,7 +3,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import type { Proto } from '../../link/options/described-tunnel.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal } from '../tunnel/interfaces.ts'
-import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
+import type { Online } from '../tunnel/online-tunnels.ts'
 import type { SshTunnelCommand } from './forward-command.ts'
 
 /** Where a client wants the server to listen, as it spelled it. */
@@ -12,7 +12,7 @@ export interface ForwardAddress {
   readonly port: number
 }
 
-type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
+type Plan = { readonly bind: Parameters<Online['bind']>[1] } | { readonly labels: Parameters<Online['startLabels']>[1] }
 
 /** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])

@@ -8,7 +8,7 @@ import { type Entry, entryBy } from './certificate-login.ts'
 import type { ForwardAddress } from './forward-plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import type { SshContext } from './ssh-context.ts'
-import type { ForwardReply, LinkOwner, LoginAttempt, SshLink } from './ssh-link.ts'
+import type { ForwardReply, LoginAttempt, SshLink } from './ssh-link.ts'
 import { refusalText, SshSession } from './ssh-session.ts'
 import type { SshTerminal } from './ssh-terminal.ts'
 
@@ -19,7 +19,7 @@ export interface SshConnectionOptions {
   readonly context: SshContext
 }
 
-export class SshConnection implements LinkOwner {
+export class SshConnection {
   readonly #options: SshConnectionOptions
   #failures = 0
   /** How often the client was told that a key would be accepted. */
@@ -71,10 +71,12 @@ export class SshConnection implements LinkOwner {
     this.#session?.terminal(terminal)
   }
 
+  /** The client asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void {
     this.#session?.complain(what === 'direct' ? refusals.notForwarded() : refusals.noSockets())
   }
 
+  /** Called exactly once, as the last call. */
   closed(reason: string): void {
     this.#session?.left(reason)
   }

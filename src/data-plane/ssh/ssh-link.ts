@@ -3,13 +3,14 @@ import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { noteRead } from '../../lib/bytes/read-memory.ts'
 import { DialFault } from '../../model/dial.ts'
-import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
+import { ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import type { ForwardAddress } from './forward-plan.ts'
 import { prepareKeys, writeByTurns } from './patches/fast-ciphers.ts'
 import { handleGuesses } from './patches/kex-guess.ts'
 import { RoundTrips } from './patches/round-trips.ts'
 import { announceSignatureAlgorithms } from './patches/server-sig-algs.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
+import type { SshConnection } from './ssh-connection.ts'
 import type { SshLimits } from './ssh-limits.ts'
 import { SshTerminal } from './ssh-terminal.ts'
 
@@ -31,19 +32,6 @@ export interface ForwardReply {
   reject(): void
 }
 
-/** Decides about everything that the client asks for. */
-export interface LinkOwner {
-  login(login: LoginAttempt): void
-  ready(): void
-  forward(at: ForwardAddress, reply: ForwardReply): void
-  cancel(at: ForwardAddress): void
-  terminal(terminal: SshTerminal): void
-  /** The client asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
-  unserved(what: 'direct' | 'socket'): void
-  /** Called exactly once, as the last call. */
-  closed(reason: string): void
-}
-
 /** What all channels of a connection together may grant beyond their first windows, in bytes. */
 const SHARED_WINDOW = 32 * 1024 * 1024
 
@@ -63,11 +51,12 @@ const message = { disconnect: 1, banner: 53 } as const
 /** RFC 4253 §11.1. */
 const disconnects = { service: 7, ended: 11, login: 14 } as const
 
-export class SshLink implements Carrier {
+export class SshLink {
   readonly #client: Incoming
   readonly #socket: Socket
   readonly #limits: SshLimits
-  #owner: LinkOwner | undefined
+  /** Decides about everything that the client asks for. */
+  #owner: SshConnection | undefined
   /** The client's software, such as `OpenSSH_9.2p1`. */
   readonly software: string
   readonly #waiting = new Set<ChannelStream>()
@@ -75,7 +64,8 @@ export class SshLink implements Carrier {
   readonly roundTrips: RoundTrips
   /** Counted since the start, because the library keeps terminals that were closed without a command. */
   #terminals = 0
-  #channels = 0
+  /** Open connections of visitors. */
+  channels = 0
   #borrowed = 0
   #undecided = 0
   /** Bytes received since a forward has been waiting for its decision. */
@@ -96,7 +86,7 @@ export class SshLink implements Carrier {
   }
 
   /** Starts serving; call it at once, because the library does not wait for listeners. */
-  serve(owner: LinkOwner): void {
+  serve(owner: SshConnection): void {
     this.#owner = owner
     const client = this.#client
     handleGuesses(client._protocol)
@@ -135,24 +125,23 @@ export class SshLink implements Carrier {
     this.#socket.on('data', (chunk: Buffer) => this.#hear(chunk.length))
   }
 
-  /** Open connections of visitors. */
-  get channels(): number {
-    return this.#channels
-  }
-
+  /** Whether bytes sent now would only wait, for the socket or for a key exchange. */
   get isFull(): boolean {
     return this.#socket.writableNeedDrain || this.#client._protocol._kexinit !== undefined
   }
 
+  /** Calls the stream's `drain` once there is room again. */
   awaitRoom(stream: ChannelStream): void {
     this.#waiting.add(stream)
   }
 
+  /** Allows the client to send this many more bytes on a channel. */
   grant(channel: Channel, bytes: number): void {
     channel.incoming.window += bytes
     this.#client._protocol.channelWindowAdjust(channel.outgoing.id, bytes)
   }
 
+  /** Reserves bytes of the window that all channels share beyond their first windows; false when too few are left. */
   borrow(bytes: number): boolean {
     if (this.#borrowed + bytes > SHARED_WINDOW) return false
     this.#borrowed += bytes
@@ -163,10 +152,7 @@ export class SshLink implements Carrier {
     this.#borrowed -= bytes
   }
 
-  violated(what: string): void {
-    this.drop(what)
-  }
-
+  /** Counts bytes of visitors. */
   carried(way: 'in' | 'out', bytes: number): void {
     if (way === 'out') this.bytesOut += bytes
     else {
@@ -175,20 +161,21 @@ export class SshLink implements Carrier {
     }
   }
 
+  /** The client has closed the channel. */
   closed(stream: ChannelStream): void {
     this.#waiting.delete(stream)
-    this.#channels--
+    this.channels--
   }
 
   /** Opens a channel to the client's service. */
   open(at: ForwardAddress, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
-    if (this.#channels >= this.#limits.channels) {
+    if (this.channels >= this.#limits.channels) {
       return Promise.resolve(new DialFault('busy', 'the client has reached its limit of open connections'))
     }
     const { promise, resolve } = Promise.withResolvers<ChannelStream | DialFault>()
-    this.#channels++
-    const window = firstWindow(this.#channels)
+    this.channels++
+    const window = firstWindow(this.channels)
     let isOverdue = false
     const overdue = setTimeout(() => {
       isOverdue = true
@@ -197,7 +184,7 @@ export class SshLink implements Carrier {
     const id = this.#client._chanMgr.add((error, channel) => {
       clearTimeout(overdue)
       if (error) {
-        this.#channels--
+        this.channels--
         resolve(new DialFault('refused', 'the client could not connect to its service', { cause: error }))
         return
       }

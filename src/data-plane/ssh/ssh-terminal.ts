@@ -26,9 +26,7 @@ export class SshTerminal {
   /** Undefined for lines instead of a screen. */
   #window: WindowSize | undefined
   #channel: Channel | undefined
-  #onAsked: ((asked: Asked) => void) | undefined
-  #onWindow: (() => void) | undefined
-  #onQuit: (() => void) | undefined
+  #on: Parameters<SshTerminal['serve']>[0] | undefined
 
   constructor(session: Session) {
     session.on('pty', (accept: (() => void) | undefined, _reject: unknown, size: { cols: number; rows: number }) => {
@@ -40,7 +38,7 @@ export class SshTerminal {
       (accept: (() => void) | undefined, _reject: unknown, size: { cols: number; rows: number }) => {
         if (this.#window) this.#window = believable(size)
         accept?.()
-        this.#onWindow?.()
+        this.#on?.resized()
       },
     )
     session.on('exec', (accept: () => Channel | undefined, _reject: unknown, { command }: { command: string }) => {
@@ -63,9 +61,7 @@ export class SshTerminal {
 
   /** `asked` is called once, when the client says what it wants to run. */
   serve(on: { readonly asked: (asked: Asked) => void; readonly quit: () => void; readonly resized: () => void }): void {
-    this.#onAsked = on.asked
-    this.#onQuit = on.quit
-    this.#onWindow = on.resized
+    this.#on = on
   }
 
   /** Shows text; drops it when the client does not read. */
@@ -100,10 +96,10 @@ export class SshTerminal {
     channel.on('error', () => {})
     channel.stderr.on('error', () => {})
     channel.on('data', (keys: Buffer) => {
-      if (this.#window && (keys.includes(ETX) || keys.includes(EOT))) this.#onQuit?.()
+      if (this.#window && (keys.includes(ETX) || keys.includes(EOT))) this.#on?.quit()
     })
-    channel.on('close', () => this.#onQuit?.())
-    this.#onAsked?.(asked)
+    channel.on('close', () => this.#on?.quit())
+    this.#on?.asked(asked)
   }
 }
 

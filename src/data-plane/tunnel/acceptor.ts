@@ -102,6 +102,6 @@ function tlsOptions({ cert, key }: ListenerCertificate, minVersion: SecureVersio
 }
 
 /** The addresses of both ends, which a socket and the TLS socket over it have in common. */
-function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+export function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -63,6 +63,10 @@ export class Admission {
     if (here?.size === 0) this.#bySource.delete(source)
   }
 
+  dropAll(): void {
+    for (const candidate of [...this.#all]) candidate.drop()
+  }
+
   /** Counts a failure; true when the source fails so often that its answers are delayed and its failures are not logged. */
   fail(ip: string): boolean {
     this.failures++

@@ -18,20 +18,10 @@ const LOOK_MS = 2
 /** Most connections that wait here. */
 const MAX_WAITING = 1000
 
-interface Untaken {
-  readonly stream: WireStream
-  readonly headBytes: number
-}
-
-interface Waiter {
-  readonly until: number
-  readonly resolve: (hasRoom: boolean) => void
-}
-
 export class AgentBacklog {
   readonly #now: () => number
-  #untaken: Untaken[] = []
-  #waiters: Waiter[] = []
+  #untaken: { readonly stream: WireStream; readonly headBytes: number }[] = []
+  #waiters: { readonly until: number; readonly resolve: (hasRoom: boolean) => void }[] = []
   #isLooking = false
 
   constructor(now: () => number) {

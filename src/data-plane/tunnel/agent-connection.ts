@@ -28,24 +28,15 @@ import { type Authenticated, authenticate } from './authenticate-agent.ts'
 import { BindRefusal, refusalText } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
 import type { AgentPeer, ListenerContext } from './listener-context.ts'
+import type { PendingLogin } from './pending-login.ts'
 import { sealCookie } from './resume.ts'
 import { AgentStandby } from './standby.ts'
-
-/** Events of the connection; exactly one of the two, once. */
-export interface AuthenticationOutcome {
-  /** The agent is authenticated. */
-  passed(): void
-  /**
-   * The agent sent something invalid or was refused. `isFault` is false when the agent may not be at fault. Returns how long to
-   * delay the answer, in milliseconds.
-   */
-  failed(reason: string, options: { readonly isFault: boolean }): number
-}
 
 interface ConnectionOptions {
   readonly transport: Transport
   readonly peer: AgentPeer
-  readonly outcome: AuthenticationOutcome
+  /** Is told of exactly one outcome, once. */
+  readonly outcome: Pick<PendingLogin, 'passed' | 'failed'>
   readonly listener: ListenerContext
 }
 
@@ -168,14 +159,14 @@ export class AgentConnection {
     const traits = peerTraits(request.userAgent, { agreedWindow: windowBytes })
     this.#mux.adapt(traits)
     outcome.passed()
-    const { sessionId, as } = authenticated
+    const { sessionId, credentialId, startedAt, as } = authenticated
     // Written before the session begins: its heartbeat must not come first.
     answer(
       stream,
       buildAuthAnswer({
         version: authenticated.version,
         clientId: sessionId,
-        cookie: new Secret(sealCookie(listener.seal, cookieOf(authenticated))),
+        cookie: new Secret(sealCookie(listener.seal, { sessionId, credentialId, startedAt })),
         serverVersion: listener.version,
         region: listener.online.region,
         accountName: listener.online.domain,
@@ -200,7 +191,7 @@ export class AgentConnection {
   }
 
   #begin(stream: WireStream, standby: AgentStandby): void {
-    standby.begins()
+    standby.hasBegun = true
     readMessage(stream, (message) => {
       const request = message instanceof WireError ? message : parseBegin(message)
       if (request instanceof WireError) standby.end(`its session cannot begin: ${request.message}`)
@@ -263,10 +254,6 @@ export class AgentConnection {
     if (this.#session) this.#session.left(reasonOf(error))
     else this.#options.outcome.failed(reasonOf(error), { isFault: error?.side === 'peer' })
   }
-}
-
-function cookieOf({ sessionId, credentialId, startedAt }: Authenticated) {
-  return { sessionId, credentialId, startedAt }
 }
 
 function reasonOf(error: WireError | undefined): string {

@@ -12,7 +12,7 @@ import { AgentCalls } from './agent-calls.ts'
 import { AgentLink, type LinkParts } from './agent-link.ts'
 import { Dialler } from './dial-tunnel.ts'
 import { LabelIds } from './label-ids.ts'
-import { AgentCommands, commandSupport } from './session-commands.ts'
+import { AgentCommands } from './session-commands.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { TunnelTable } from './tunnel-table.ts'
 
@@ -52,7 +52,7 @@ export class AgentSession extends AgentLink implements LiveSession {
       transport: 'v2',
     }
     this.#dialler = new Dialler(mux, traits)
-    this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: listener.limits.commandMs })
+    this.#commands = new AgentCommands(mux, request, { timeoutMs: listener.limits.commandMs })
     listener.online.registry.addSession(this)
     this.#labelIds = new LabelIds(sessionId, { isResumed, former })
     this.#calls = new AgentCalls(this, this.#labelIds, listener)

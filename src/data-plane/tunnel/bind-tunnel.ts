@@ -2,6 +2,7 @@
 
 import { isId } from '../../lib/ids.ts'
 import type { Control } from '../../link/planes/control-link.ts'
+import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
@@ -15,7 +16,6 @@ import { openFacts, type Seal, sealFacts } from './sealed.ts'
 import { sessionCredential } from './session-credential.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
-import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
 export interface Binding extends ServedAddresses, Pick<PlaneContext, 'ids' | 'now' | 'log'> {
@@ -26,7 +26,7 @@ export interface Binding extends ServedAddresses, Pick<PlaneContext, 'ids' | 'no
   readonly seal: Seal
   readonly random: RandomBytes
   /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
-  readonly stopped: { has(id: string): boolean }
+  readonly stopped: ReadonlySet<string>
 }
 
 export interface Bound {
@@ -43,7 +43,7 @@ const MAX_TRIES = 100
 const MAX_WIRE_ID = 128
 
 /** Gives an agent an address and serves it, or says why not. */
-export async function bind(session: LiveSession, request: BindRequest, binding: Binding): Promise<Bound | BindRefusal> {
+export async function bind(session: LiveSession, request: BindMessage, binding: Binding): Promise<Bound | BindRefusal> {
   const { proto, id: wireId } = request
   if (!isProto(proto)) return proto === '' ? refusals.noLabels() : refusals.unknownProtocol(proto)
   const fault = faultOf(session, request) ?? boundTexts(request)
@@ -62,7 +62,7 @@ export async function bind(session: LiveSession, request: BindRequest, binding: 
 
 interface Wanted {
   readonly session: LiveSession
-  readonly request: BindRequest
+  readonly request: BindMessage
   readonly proto: EndpointRequest['proto']
   readonly asked: Address | undefined
   readonly binding: Binding
@@ -200,7 +200,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   }
 }
 
-function faultOf(session: LiveSession, request: BindRequest): BindRefusal | undefined {
+function faultOf(session: LiveSession, request: BindMessage): BindRefusal | undefined {
   const options = Object.keys(request.opts).length
   if (options > MAX_BIND_OPTIONS) {
     return refusals.bindInvalid(`it has ${options} options; at most ${MAX_BIND_OPTIONS} are read`)
@@ -215,7 +215,7 @@ function faultOf(session: LiveSession, request: BindRequest): BindRefusal | unde
 }
 
 /** The PROXY header version that the agent wants; undefined when invalid. */
-function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
+function proxyHeader({ opts }: BindMessage): 0 | 1 | 2 | undefined {
   const version = option(opts, 'ProxyProto') ?? 0
   return version === 0 || version === 1 || version === 2 ? version : undefined
 }
@@ -223,7 +223,7 @@ function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
 /** The token of the request, unless it is for another address than the one asked for. */
 async function readToken(
   { credentialId }: LiveSession,
-  { proto, token }: BindRequest,
+  { proto, token }: BindMessage,
   asked: Address | undefined,
   { seal }: Binding,
 ): Promise<BindToken | undefined> {

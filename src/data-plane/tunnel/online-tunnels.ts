@@ -2,6 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
+import type { BindMessage } from '../../link/wire/messages/bind.ts'
+import type { LabelMessage } from '../../link/wire/messages/tunnel-messages.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
 import { type Binding, type Bound, bind } from './bind-tunnel.ts'
@@ -12,7 +14,6 @@ import type { Registry } from './registry.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { StandbyTable } from './standby-table.ts'
 import { startLabelTunnel } from './tunnel-labels.ts'
-import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
 export interface OnlineOptions extends Omit<Binding, 'tcpPorts' | 'stopped'> {
@@ -22,6 +23,9 @@ export interface OnlineOptions extends Omit<Binding, 'tcpPorts' | 'stopped'> {
 /** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
 const MOVED_TOGETHER = 50
 const MOVES_APART_MS = 20
+
+/** Most ids of stopped tunnels that are kept; the oldest are forgotten first. */
+const MAX_STOPPED = 10_000
 
 /** How long an agent that comes back waits until its former session has ended, in milliseconds. */
 const RETURNING_MS = 3000
@@ -40,7 +44,8 @@ export class Online {
   readonly domain: string
   readonly #log: Logger
   readonly #binding: Binding
-  readonly #stopped = new StoppedTunnels()
+  /** Tunnels that the server stopped; their agents may have missed that, and must not start them again. */
+  readonly #stopped = new Set<string>()
   /** Sessions, legs and standbys that were asked to move. */
   readonly #moveRequested = new Set<{ readonly isEnded: boolean }>()
   /** Rounds of telling agents about other nodes. */
@@ -69,14 +74,14 @@ export class Online {
   }
 
   /** Gives a session an address and serves it, or says why not. */
-  async bind(session: LiveSession, request: BindRequest): Promise<Bound | BindRefusal> {
+  async bind(session: LiveSession, request: BindMessage): Promise<Bound | BindRefusal> {
     const bound = await bind(session, request, this.#binding)
     if ('tunnel' in bound) this.#logStart(bound.tunnel, { url: bound.url })
     return bound
   }
 
   /** Starts a tunnel with labels, for tunnel groups, or says why not. */
-  async startLabels(session: LiveSession, request: LabelRequest, labelIds: LabelIds): Promise<Tunnel | BindRefusal> {
+  async startLabels(session: LiveSession, request: LabelMessage, labelIds: LabelIds): Promise<Tunnel | BindRefusal> {
     const tunnel = await startLabelTunnel(session, request, labelIds, this.#binding)
     if ('session' in tunnel) this.#logStart(tunnel, { labels: tunnel.labels })
     return tunnel
@@ -93,7 +98,7 @@ export class Online {
     const tunnel = this.registry.liveTunnel(tunnelId)
     if (!tunnel) return false
     // Some agents miss the message after they reconnected, so the tunnel is removed here and may not come back.
-    this.#stopped.add(tunnelId)
+    this.noteStopped(tunnelId)
     this.#control.tell('tunnelStopped', { tunnelId })
     this.registry.removeTunnel(tunnel)
     tunnel.session.tellStopped(tunnel, why)
@@ -101,9 +106,11 @@ export class Online {
     return true
   }
 
-  /** Notes a tunnel that was stopped at another data plane: its agent may not start it here. */
+  /** Notes a tunnel that was stopped, perhaps at another data plane: its agent may not start it here. */
   noteStopped(tunnelId: string): void {
     this.#stopped.add(tunnelId)
+    const [oldest] = this.#stopped
+    if (this.#stopped.size > MAX_STOPPED && oldest !== undefined) this.#stopped.delete(oldest)
   }
 
   /**
@@ -193,23 +200,5 @@ export class Online {
 
   #logStart({ id, session }: Tunnel, fields: Readonly<Record<string, unknown>>): void {
     this.#log.info({ session: session.id, tunnel: id, ...fields }, 'tunnel started')
-  }
-}
-
-/** Most ids that are kept; the oldest are forgotten first. */
-const MAX_STOPPED = 10_000
-
-/** Tunnels that the server stopped; their agents may have missed that, and must not start them again. */
-class StoppedTunnels {
-  readonly #ids = new Set<string>()
-
-  has(id: string): boolean {
-    return this.#ids.has(id)
-  }
-
-  add(id: string): void {
-    this.#ids.add(id)
-    const [oldest] = this.#ids
-    if (this.#ids.size > MAX_STOPPED && oldest !== undefined) this.#ids.delete(oldest)
   }
 }

@@ -2,25 +2,20 @@
 import type { Socket } from 'node:net'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Admission, Candidate } from './admission.ts'
-import type { AuthenticationOutcome } from './agent-connection.ts'
 import type { AgentPeer } from './listener-context.ts'
+import type { ListenerLimits } from './tunnel-limits.ts'
 
 interface TrialOptions {
   readonly socket: Socket
   readonly peer: AgentPeer
   readonly admission: Admission
-  /** How long answers to a source that fails too often are delayed, in milliseconds. */
-  readonly lateRefusalMs: number
-  /** How long it may take, TLS handshake included, in milliseconds. */
-  readonly limitMs: number
+  readonly limits: Pick<ListenerLimits, 'authenticationMs' | 'lateRefusalMs'>
   readonly log: Logger
   /** Called instead of logging a failure when the source fails too often. */
   readonly onNoisy: (ip: string) => void
-  /** Called when the trial is over: it has passed, or is closed. */
-  readonly onOver: () => void
 }
 
-export class PendingLogin implements AuthenticationOutcome, Candidate {
+export class PendingLogin implements Candidate {
   readonly peer: AgentPeer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout
@@ -33,19 +28,18 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
   constructor(options: TrialOptions) {
     this.peer = options.peer
     this.#options = options
-    const { socket, limitMs } = options
+    const { socket, limits } = options
     this.#overdue = setTimeout(() => {
       this.failed('it took too long to authenticate', { isFault: true })
       socket.destroy()
-    }, limitMs)
-    this.#overdue.unref()
+    }, limits.authenticationMs).unref()
     socket.once('close', () => {
       this.failed(this.#blame ?? 'the connection was closed', { isFault: this.#blame !== undefined })
       this.#end()
     })
   }
 
-  /** Calls `done` once, when the trial is over; one listener only. */
+  /** Calls `done` once, when the trial is over: it has passed, or is closed; one listener only. */
   whenOver(done: () => void): void {
     this.#whenOver = done
   }
@@ -55,6 +49,7 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
     this.#blame = reason
   }
 
+  /** The agent is authenticated. */
   passed(): void {
     this.#end()
   }
@@ -64,16 +59,20 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
     this.#options.socket.destroy()
   }
 
+  /**
+   * The agent sent something invalid or was refused. `isFault` is false when the agent may not be at fault. Returns how long to
+   * delay the answer, in milliseconds.
+   */
   failed(reason: string, { isFault }: { readonly isFault: boolean }): number {
     if (this.#isAnswered || this.#isOver) return 0
     this.#isAnswered = true
-    const { admission, log, lateRefusalMs, onNoisy } = this.#options
+    const { admission, log, limits, onNoisy } = this.#options
     const { ip } = this.peer
     const isNoisy = isFault && admission.fail(ip)
     // Connections that send nothing, such as port scans and health checks, are logged only at debug level.
     if (isNoisy) onNoisy(ip)
     else log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
-    return isNoisy ? lateRefusalMs : 0
+    return isNoisy ? limits.lateRefusalMs : 0
   }
 
   #end(): void {
@@ -81,7 +80,6 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
     this.#isOver = true
     clearTimeout(this.#overdue)
     this.#options.admission.leave(this)
-    this.#options.onOver()
     this.#whenOver?.()
   }
 }

@@ -1,6 +1,6 @@
 /** The sessions online at this data plane and their tunnels: the API lists them, and visitors are routed by them. */
 import { timestamp } from '../../lib/clock.ts'
-import { SortedIdMap } from '../../lib/sorted-id-map.ts'
+import { Groups } from '../../lib/multi-map.ts'
 import type { Control } from '../../link/planes/control-link.ts'
 import type { Attachment, OnlineSession, OnlineTunnel } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault, type FollowGroup } from '../../model/dial.ts'
@@ -22,15 +22,14 @@ const REPORT_MS = 5000
 export class Registry {
   readonly region: string
   readonly #control: Control
-  readonly #sessions = new SortedIdMap<LiveSession>()
-  readonly #tunnels = new SortedIdMap<Tunnel>()
-  /** By the ids of their endpoints. */
-  readonly #endpoints = new SortedIdMap<Tunnel>()
+  readonly #sessions = new Map<string, LiveSession>()
+  readonly #tunnels = new Map<string, Tunnel>()
   /** Tunnels by place; several when they are in a pool. */
-  readonly #byAddress = new Map<string, Set<Tunnel>>()
+  readonly #byAddress = new Groups<Tunnel>()
   /** Tunnels with labels, including those at other planes and nodes. */
   readonly groups = new LabelGroups<LabelledTunnel>()
-  #past = { bytesIn: 0, bytesOut: 0 }
+  /** Bytes carried by sessions that have ended. */
+  readonly past = { bytesIn: 0, bytesOut: 0 }
   #remote = noRemoteTunnels
 
   constructor({ control, region }: RegistryOptions) {
@@ -49,18 +48,14 @@ export class Registry {
   }
 
   get counts(): { readonly sessions: number; readonly tunnels: number; readonly endpoints: number } {
-    return { sessions: this.#sessions.size, tunnels: this.#tunnels.size, endpoints: this.#endpoints.size }
-  }
-
-  /** Bytes carried by sessions that have ended. */
-  get past(): { readonly bytesIn: number; readonly bytesOut: number } {
-    return this.#past
+    const endpoints = [...this.#tunnels.values()].filter(({ endpoint }) => endpoint).length
+    return { sessions: this.#sessions.size, tunnels: this.#tunnels.size, endpoints }
   }
 
   /** Adds a session. A session with the same id is the same agent on a lost connection; it is ended first. */
   addSession(session: LiveSession): void {
     this.#sessions.get(session.id)?.end('its agent reconnected on another connection')
-    this.#sessions.add(session.id, session)
+    this.#sessions.set(session.id, session)
     this.#control.tell('sessionStarted', onlineSession(session))
   }
 
@@ -70,8 +65,8 @@ export class Registry {
     if (this.#sessions.get(session.id) === session) this.#control.tell('sessionEnded', { sessionId: session.id })
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
-    this.#past.bytesIn += session.bytesIn
-    this.#past.bytesOut += session.bytesOut
+    this.past.bytesIn += session.bytesIn
+    this.past.bytesOut += session.bytesOut
   }
 
   /** Whether a session may start a tunnel with this id: no such tunnel is online, or it moves here with that session. */
@@ -84,12 +79,8 @@ export class Registry {
   /** Adds a tunnel; resolves when other planes can reach it. */
   async startTunnel(tunnel: Tunnel): Promise<void> {
     tunnel.session.tunnels.add(tunnel)
-    this.#tunnels.add(tunnel.id, tunnel)
-    if (tunnel.endpoint) {
-      this.#endpoints.add(tunnel.endpoint.id, tunnel)
-      const { place } = tunnel.endpoint
-      this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(tunnel))
-    }
+    this.#tunnels.set(tunnel.id, tunnel)
+    if (tunnel.endpoint) this.#byAddress.add(tunnel.endpoint.place, tunnel)
     const listed = listedAs(tunnel)
     if (listed) this.groups.add(listed)
     this.#remote.cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
@@ -120,13 +111,7 @@ export class Registry {
     if (this.#tunnels.get(tunnel.id) !== tunnel) return false
     tunnel.session.tunnels.delete(tunnel)
     this.#tunnels.delete(tunnel.id)
-    if (tunnel.endpoint) {
-      this.#endpoints.delete(tunnel.endpoint.id)
-      const { place } = tunnel.endpoint
-      const sharing = this.#byAddress.get(place)
-      sharing?.delete(tunnel)
-      if (sharing?.size === 0) this.#byAddress.delete(place)
-    }
+    if (tunnel.endpoint) this.#byAddress.delete(tunnel.endpoint.place, tunnel)
     const listed = listedAs(tunnel)
     if (listed) this.groups.delete(listed)
     return true
@@ -142,7 +127,7 @@ export class Registry {
 
   /** The sessions that have a place: one, unless it is a pool. */
   holdersOf(place: string): LiveSession[] {
-    return [...new Set([...(this.#byAddress.get(place) ?? [])].map(({ session }) => session))]
+    return [...new Set([...this.#byAddress.get(place)].map(({ session }) => session))]
   }
 
   /** Dials a tunnel that is online here, and no other. */

@@ -10,13 +10,6 @@ import { WireError } from '../../link/wire/wire-error.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { AgentCommand } from '../../model/presence.ts'
 
-/** For each command: `''` when the agent supports it, the reason why not, or null when the agent does not know it. */
-type CommandSupport = Readonly<Record<AgentCommand, string | null>>
-
-export function commandSupport(auth: AuthRequest): CommandSupport {
-  return { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }
-}
-
 /** Largest answer to a command, in bytes: it is one sentence. */
 const ANSWER_BYTES = 16 * 1024
 
@@ -32,13 +25,13 @@ const messages = {
 /** The commands of one session, one at a time. */
 export class AgentCommands {
   readonly #mux: Mux
-  readonly #support: CommandSupport
+  readonly #agent: AuthRequest
   readonly #timeoutMs: number
   #pending: AgentCommand | undefined
 
-  constructor(mux: Mux, support: CommandSupport, { timeoutMs = CALL_TIMEOUT_MS }: { timeoutMs?: number } = {}) {
+  constructor(mux: Mux, agent: AuthRequest, { timeoutMs = CALL_TIMEOUT_MS }: { timeoutMs?: number } = {}) {
     this.#mux = mux
-    this.#support = support
+    this.#agent = agent
     this.#timeoutMs = timeoutMs
   }
 
@@ -49,7 +42,7 @@ export class AgentCommands {
 
   /** Resolves once the agent has acknowledged it; throws a `Refusal` that says why it did not. */
   async send(command: AgentCommand): Promise<void> {
-    const reason = this.#support[command]
+    const reason = this.#agent[`${command}Unsupported`]
     if (reason !== '') {
       throw new Refusal('COMMAND_UNSUPPORTED', `the agent does not support ${command}: ${words(reason ?? TOO_OLD)}`)
     }

@@ -62,23 +62,18 @@ export class StandbyTable {
   }
 }
 
-interface BeginTurnsOptions {
-  readonly atOnce: number
-  /** How long a turn lasts at most, in milliseconds, even while its work goes on: a slow session must not hold up the others. */
-  readonly longestMs: number
-}
-
 /**
  * Turns to begin a session: of many that want to begin at once, a bounded number do. The others wait with next to nothing in
  * memory, which half-begun sessions would fill.
  */
 export class BeginTurns {
   readonly atOnce: number
+  /** How long a turn lasts at most, in milliseconds, even while its work goes on: a slow session must not hold up the others. */
   readonly #longestMs: number
   readonly #waiting: (() => void)[] = []
   #taken = 0
 
-  constructor({ atOnce, longestMs }: BeginTurnsOptions) {
+  constructor({ atOnce, longestMs }: { readonly atOnce: number; readonly longestMs: number }) {
     this.atOnce = atOnce
     this.#longestMs = longestMs
   }

@@ -13,8 +13,9 @@ import { refusalText } from './interfaces.ts'
 export class AgentStandby extends AgentLink {
   /** Requests of its agent while the session begins: streams with their types. */
   readonly waiting: [stream: WireStream, type: number][] = []
-  #hasBegun = false
-  #isMoveRequested = false
+  /** Whether the session is about to begin: streams that come from now on are kept for it. */
+  hasBegun = false
+  isMoveRequested = false
 
   /** `parts` are those of the future session. */
   constructor(parts: LinkParts) {
@@ -26,28 +27,15 @@ export class AgentStandby extends AgentLink {
     listener.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')
   }
 
-  get hasBegun(): boolean {
-    return this.#hasBegun
-  }
-
-  get isMoveRequested(): boolean {
-    return this.#isMoveRequested
-  }
-
-  /** The session is about to begin; streams that come from now on are kept for it. */
-  begins(): void {
-    this.#hasBegun = true
-  }
-
   /** Takes a stream that the agent opened, other than a heartbeat or the one that begins the session. */
   serve(stream: WireStream, type: number): void {
-    if (this.#hasBegun) this.waiting.push([stream, type])
+    if (this.hasBegun) this.waiting.push([stream, type])
     else answer(stream, buildAnswer(refusalText(refusals.standbyCalls())))
   }
 
   /** Asks the agent to move its standby elsewhere; no session begins here any more. */
   tellToMove(): boolean {
-    this.#isMoveRequested = true
+    this.isMoveRequested = true
     return tell(this.parts.mux, streamTypes.move, moveMessage) === undefined
   }
 

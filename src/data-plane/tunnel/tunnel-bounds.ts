@@ -14,12 +14,7 @@ const MAX_NAME_BYTES = 255
 /** Longest forwarding address as sent by an agent, in bytes; it may hold the path of a program. */
 const MAX_FORWARDS_TO_BYTES = 4096
 
-interface Texts {
-  readonly metadata?: string | null
-  readonly description?: string | null
-  readonly name?: string | null
-  readonly forwardsTo?: string | null
-}
+type Texts = Readonly<Partial<Record<'metadata' | 'description' | 'name' | 'forwardsTo', string | null>>>
 
 /** Refuses texts that are too long. */
 export function boundTexts({ metadata, description, name, forwardsTo }: Texts): BindRefusal | undefined {

@@ -1,4 +1,5 @@
 /** Label tunnels: an agent serves every tunnel group whose labels its tunnel carries. */
+import type { LabelMessage } from '../../link/wire/messages/tunnel-messages.ts'
 import { mayBindLabel } from '../../model/acl.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { Binding } from './bind-tunnel.ts'
@@ -7,7 +8,6 @@ import type { LabelIds } from './label-ids.ts'
 import { sessionCredential } from './session-credential.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
-import type { LabelRequest } from './tunnel-request.ts'
 
 /** The same bounds as those of a tunnel group, which must be able to name every label. */
 const MAX_LABELS = 64
@@ -15,7 +15,7 @@ const MAX_LABEL_BYTES = 255
 
 export async function startLabelTunnel(
   session: LiveSession,
-  request: LabelRequest,
+  request: LabelMessage,
   labelIds: LabelIds,
   { control, registry, ids, now, log }: Pick<Binding, 'control' | 'registry' | 'ids' | 'now' | 'log'>,
 ): Promise<Tunnel | BindRefusal> {
@@ -53,7 +53,7 @@ export async function startLabelTunnel(
   }
 }
 
-function faultOf(session: LiveSession, { labels }: LabelRequest): BindRefusal | undefined {
+function faultOf(session: LiveSession, { labels }: LabelMessage): BindRefusal | undefined {
   const pairs = Object.entries(labels)
   if (pairs.length === 0) return refusals.noLabels()
   if (pairs.length > MAX_LABELS) return refusals.bindInvalid(`it has more than ${MAX_LABELS} labels`)

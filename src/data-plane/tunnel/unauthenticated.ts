@@ -25,7 +25,6 @@ export abstract class UnauthenticatedConnections {
   readonly #admission: Admission
   readonly #tcp: Server
   readonly #sockets = new Set<Socket>()
-  readonly #trials = new Set<PendingLogin>()
   /** Connections from a load balancer that has not named the source yet. */
   readonly #unmet = new Set<Socket>()
   readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
@@ -65,7 +64,7 @@ export abstract class UnauthenticatedConnections {
   /** Accepts no more connections, and closes unauthenticated ones. */
   stop(): void {
     this.#tcp.close()
-    for (const trial of [...this.#trials]) trial.drop()
+    this.#admission.dropAll()
     for (const socket of this.#unmet) socket.destroy()
     this.#crowds.close()
     this.#noisy.close()
@@ -117,13 +116,10 @@ export abstract class UnauthenticatedConnections {
       socket,
       peer,
       admission: this.#admission,
-      limitMs: limits.authenticationMs,
-      lateRefusalMs: limits.lateRefusalMs,
+      limits,
       log,
       onNoisy: (ip) => this.#noisy.note({ peer: ip }),
-      onOver: () => this.#trials.delete(trial),
     })
-    this.#trials.add(trial)
     const reason = this.#admission.enter(trial)
     if (reason !== undefined) this.#crowds.note({ peer: peer.ip, reason })
     this.begin(socket, trial, peer)

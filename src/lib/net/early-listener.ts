@@ -119,18 +119,28 @@ function keepWaiting(socket: Socket, waiting: Set<Socket>, { admits }: EarlyOpti
   socket.once('close', () => waiting.delete(socket))
 }
 
-async function listenAt(server: Server, at: EarlyAddress): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    const listening = (): void => {
-      server.off('error', reject)
-      // An error such as too many open files need not affect the next connection.
-      server.on('error', ignore)
-      resolve()
-    }
+function listenAt(server: Server, at: EarlyAddress): Promise<void> {
+  return untilListening(server, ignore, (listening) => {
     if ('fd' in at) server.listen(at, BACKLOG, listening)
     else if ('handle' in at) server.listen(at.handle, BACKLOG, listening)
     else server.listen({ ...at, backlog: BACKLOG }, listening)
+  })
+}
+
+/** Calls `listen`; resolves when it calls back, or rejects with the system's error. `failed` gets later errors. */
+export async function untilListening(
+  server: Server,
+  failed: (error: NodeJS.ErrnoException) => void,
+  listen: (listening: () => void) => void,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    listen(() => {
+      server.off('error', reject)
+      // An error such as too many open files need not affect the next connection.
+      server.on('error', failed)
+      resolve()
+    })
   })
 }
 

@@ -1,6 +1,6 @@
 /** Makes a server listen at an address, or on a listener that is open already. */
 import type { AddressInfo, Server } from 'node:net'
-import { BACKLOG, EarlyListener } from './early-listener.ts'
+import { BACKLOG, EarlyListener, untilListening } from './early-listener.ts'
 
 /** An address to open, with port 0 for any free port, or a listener that is open. */
 export type ListenOn = ListenAddress | EarlyListener
@@ -18,14 +18,7 @@ export async function listenOn(
   on: ListenOn,
   failed: (error: NodeJS.ErrnoException) => void,
 ): Promise<AddressInfo> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    const listening = (): void => {
-      server.off('error', reject)
-      // An error such as too many open files need not affect the next connection.
-      server.on('error', failed)
-      resolve()
-    }
+  await untilListening(server, failed, (listening) => {
     if (on instanceof EarlyListener) on.handTo(server, listening)
     else server.listen({ host: on.host, port: on.port, reusePort: on.isShared ?? false, backlog: BACKLOG }, listening)
   })

@@ -1,7 +1,7 @@
 /** Checks values from outside against a schema. */
 import type { Static, TSchema } from 'typebox'
 import { nearest } from '../text/nearest.ts'
-import { plural } from '../text/plural.ts'
+import { countOf } from '../text/plural.ts'
 
 export type BadValueKind = 'unknown_field' | 'required' | 'type' | 'too_long' | 'value'
 
@@ -145,7 +145,7 @@ function list(schema: SchemaNode, value: unknown, at: string): unknown[] {
     throw new BadValue(at, 'value', `${nameOf(at)} has ${items.length} entries; at most ${schema.maxItems} are allowed`)
   }
   if (schema.minItems !== undefined && items.length < schema.minItems) {
-    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${count(schema.minItems, 'entry')}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${countOf(schema.minItems, 'entry')}`)
   }
   const item = schema.items
   return item ? items.map((each, i) => walk(item, each, `${at}[${i}]`)) : [...items]
@@ -184,7 +184,7 @@ function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Re
     )
   }
   if (schema.minProperties !== undefined && entries.length < schema.minProperties) {
-    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${count(schema.minProperties, 'entry')}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${countOf(schema.minProperties, 'entry')}`)
   }
   const node = mapValue(schema)
   const checked: Record<string, unknown> = Object.create(null)
@@ -235,10 +235,6 @@ function shorten(text: string): string {
 
 function join(at: string, name: string): string {
   return at === '' ? name : `${at}.${name}`
-}
-
-function count(n: number, noun: string): string {
-  return `${n} ${n === 1 ? noun : plural(noun)}`
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,15 +1,15 @@
 /** Builds schemas: closed objects, nullable values, and the schema of an answer from that of a request. */
-import type { TObject, TProperties, TSchema } from 'typebox'
+import type { Static, TObject, TProperties, TSchema, TUnsafe } from 'typebox'
 import type { SchemaNode } from './check.ts'
 import { Type } from './type.ts'
 
 /** An object with these fields and no others. */
-export function closedObject(properties: TProperties, options: { description?: string } = {}): TObject {
+export function closedObject<P extends TProperties>(properties: P, options: { description?: string } = {}): TObject<P> {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
 /** The same schema, or null. */
-export function nullable(schema: TSchema): TSchema {
+export function nullable<S extends TSchema>(schema: S): TUnsafe<Static<S> | null> {
   const { type = 'string', enum: values, ...rest } = schema as SchemaNode & TSchema
   return Type.Unsafe({ ...rest, type: [type, 'null'], ...(values && { enum: [...values, null] }) })
 }

@@ -1,5 +1,6 @@
 /** Makes and checks signatures in SSH form: algorithm name, then bytes (RFC 4253 §6.6, RFC 5656 §3.1.2, RFC 8332, RFC 8709). */
 import { type KeyObject, sign, verify } from 'node:crypto'
+import { promisify } from 'node:util'
 import { BadInput } from '../shape/bad-input.ts'
 import { blobOf, blobType, keyOfBlob } from './ssh-key-blob.ts'
 import { SshWireReader, sshMpint, sshStrings } from './ssh-wire.ts'
@@ -30,12 +31,7 @@ export async function signSsh(key: KeyObject, publicBlob: Buffer, data: Buffer):
   const algorithm = algorithms.find(({ keyType }) => keyType === type)
   if (!algorithm) throw new Error(`a key of type ${type} cannot sign`)
   const { name, hash, numberBytes } = algorithm
-  const made = await new Promise<Buffer>((resolve, reject) => {
-    sign(hash, data, { key, dsaEncoding: 'ieee-p1363' }, (error, signature) => {
-      if (error) reject(error)
-      else resolve(signature)
-    })
-  })
+  const made = await promisify(sign)(hash, data, { key, dsaEncoding: 'ieee-p1363' })
   if (numberBytes === undefined) return sshStrings(name, made)
   const [r, s] = [made.subarray(0, numberBytes), made.subarray(numberBytes)]
   return sshStrings(name, sshStrings(sshMpint(r), sshMpint(s)))

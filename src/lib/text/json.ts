@@ -3,10 +3,7 @@ import { othersTurn } from '../threads/others-turn.ts'
 
 /** JSON that we refuse; the message can be shown to the sender. */
 export class BadJson extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'BadJson'
-  }
+  override readonly name = 'BadJson'
 }
 
 interface JsonBounds {

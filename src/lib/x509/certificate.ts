@@ -34,11 +34,7 @@ export function readCaCertificates(pem: string): CaCertificates {
   if (holdsPrivateKey(pem)) {
     throw new BadInput('This holds a private key, which must not be sent to anyone; send only the CA certificates.')
   }
-  const blocks = readBlocks(pem, MAX_CA_CERTIFICATES)
-  const certificates = blocks.map((block, i) => {
-    const which = blocks.length === 1 ? 'The certificate' : `Certificate ${i + 1} of ${blocks.length}`
-    return readCa(block, which)
-  })
+  const certificates = readBlocks(pem, MAX_CA_CERTIFICATES, readCa)
   const [first] = certificates
   if (!first)
     throw new BadInput('There is no certificate here; send it in PEM form, starting `-----BEGIN CERTIFICATE-----`.')
@@ -48,8 +44,15 @@ export function readCaCertificates(pem: string): CaCertificates {
   }
 }
 
-/** The text between each `BEGIN CERTIFICATE` and its `END`; throws when there are more than `max`. */
-export function readBlocks(pem: string, max: number): string[] {
+/** What `read` makes of the text between each `BEGIN CERTIFICATE` and its `END`; throws when there are more than `max`. */
+export function readBlocks<T>(pem: string, max: number, read: (base64: string, which: string) => T): T[] {
+  const blocks = findBlocks(pem, max)
+  return blocks.map((block, i) =>
+    read(block, blocks.length === 1 ? 'The certificate' : `Certificate ${i + 1} of ${blocks.length}`),
+  )
+}
+
+function findBlocks(pem: string, max: number): string[] {
   const blocks: string[] = []
   let start: number | undefined
   for (const { 0: mark, 1: edge, 2: label = '', index } of pem.matchAll(/-----(BEGIN|END) ([^\r\n-]{1,64})-----/g)) {

@@ -64,10 +64,7 @@ function readChain(pem: string) {
   if (holdsPrivateKey(pem)) {
     throw new BadInput('This holds a private key, which belongs in `private_key_pem`; send only certificates here.')
   }
-  const blocks = readBlocks(pem, MAX_CHAIN)
-  return blocks.map((block, i) => {
-    return readBlock(block, blocks.length === 1 ? 'The certificate' : `Certificate ${i + 1} of ${blocks.length}`)
-  })
+  return readBlocks(pem, MAX_CHAIN, readBlock)
 }
 
 function readNames(der: Buffer): CertificateNames {

@@ -18,14 +18,9 @@ export function readCertificateNames(der: Buffer): CertificateNames {
   const { subject, issuer, extensions } = certificateParts(der)
   const hosts = alternativeNames(extensions)
   return {
-    subject: {
-      commonName: nameAttribute(subject, nameOid.commonName),
-      country: nameAttribute(subject, nameOid.country),
-      locality: nameAttribute(subject, nameOid.locality),
-      province: nameAttribute(subject, nameOid.province),
-      organization: nameAttribute(subject, nameOid.organization),
-      organizationalUnit: nameAttribute(subject, nameOid.organizationalUnit),
-    },
+    subject: Object.fromEntries(
+      Object.entries(nameOid).map(([kind, oid]) => [kind, nameAttribute(subject, oid)]),
+    ) as CertificateNames['subject'], // the kinds of that table
     issuerCommonName: nameAttribute(issuer, nameOid.commonName),
     dnsNames: hosts.filter(({ tag }) => tag === sanTag.dnsName).map(({ body }) => dnsName(body)),
     ips: hosts.filter(({ tag }) => tag === sanTag.ipAddress).map(({ body }) => address(body)),

@@ -22,10 +22,10 @@ interface Context {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-const named: readonly TunnelKind[] = ['http', 'tls']
-const http: readonly TunnelKind[] = ['http']
-const tls: readonly TunnelKind[] = ['tls']
-const all: readonly TunnelKind[] = ['http', 'tcp', 'tls']
+export const named: readonly TunnelKind[] = ['http', 'tls']
+export const http: readonly TunnelKind[] = ['http']
+export const tls: readonly TunnelKind[] = ['tls']
+export const all: readonly TunnelKind[] = ['http', 'tcp', 'tls']
 
 /** In the order in which they are read. */
 const endpointOptions: readonly EndpointOption[] = [

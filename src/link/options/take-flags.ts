@@ -13,7 +13,7 @@ export function flagFor(path: readonly string[], taker: FlagTaker): string | und
   return found && `--${found.name}`
 }
 
-export function isRepeatable({ isMany = false }: TunnelFlag, taker: FlagTaker): boolean {
+export function isRepeatable({ isMany }: TunnelFlag, taker: FlagTaker): boolean {
   return isMany === true || isMany === taker
 }
 

@@ -1,17 +1,12 @@
 /** Connects to another node and verifies that it is the right one. */
 import { connect, type TLSSocket } from 'node:tls'
 import { type NodeIdentity, type NodePlane, verifiedPeer } from './node-identity.ts'
-
-/** Where a node listens for other nodes. */
-export interface NodeAddress {
-  readonly host: string
-  readonly port: number
-}
+import type { OtherNode } from './plane-calls.ts'
 
 export interface ConnectNodeOptions {
   readonly identity: Pick<NodeIdentity, 'linkTls'>
   readonly nodeId: string
-  readonly address: NodeAddress
+  readonly address: OtherNode['address']
   /** How long connecting and the handshake may take together, in milliseconds. */
   readonly withinMs: number
   readonly signal: AbortSignal

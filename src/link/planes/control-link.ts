@@ -11,10 +11,6 @@ export const LOOKUP_MS = 6000
 /** What callers need of the link. */
 export type Control = Pick<ControlLink, 'ask' | 'tell'>
 
-interface ControlLinkOptions {
-  readonly log: Logger
-}
-
 /** What the link needs once the data plane is built. */
 interface AttachedPlane {
   readonly calls: PlaneCalls
@@ -43,7 +39,7 @@ export class ControlLink {
   readonly #waiting = new Set<() => void>()
   #isClosed = false
 
-  constructor({ log }: ControlLinkOptions) {
+  constructor({ log }: { readonly log: Logger }) {
     this.#log = log
   }
 

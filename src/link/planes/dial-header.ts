@@ -30,13 +30,13 @@ const MESSAGE_CHARACTERS = 1000
 /** A request or an answer is a length, in this many bytes, and a JSON object; the answer for success has length 0. */
 const LENGTH_BYTES = 2
 
-const protos: readonly string[] = ['http', 'https', 'tcp', 'tls'] satisfies DialRequest['proto'][]
-const edges: readonly string[] = ['none', 'tcp', 'tls', 'https'] satisfies DialRequest['edge'][]
+const isProto = oneOf<DialRequest['proto']>('http', 'https', 'tcp', 'tls')
+const isEdge = oneOf<DialRequest['edge']>('none', 'tcp', 'tls', 'https')
 /**
  * The reasons that a plane may send. `unreachable` is not among them: a plane that answers was reached, so only the dialling end
  * finds that.
  */
-const reasons: readonly string[] = ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]
+const isReason = oneOf<DialReason>('offline', 'busy', 'timeout', 'refused')
 
 /** The answer for a tunnel that was reached. */
 export const REACHED = Buffer.alloc(LENGTH_BYTES)
@@ -114,14 +114,7 @@ export function parseFault(bytes: Buffer): DialFault | undefined {
   return isReason(reason) && typeof message === 'string' ? new DialFault(reason, message) : undefined
 }
 
-function isProto(value: unknown): value is DialRequest['proto'] {
-  return typeof value === 'string' && protos.includes(value)
-}
-
-function isEdge(value: unknown): value is DialRequest['edge'] {
-  return typeof value === 'string' && edges.includes(value)
-}
-
-function isReason(value: unknown): value is DialReason {
-  return typeof value === 'string' && reasons.includes(value)
+function oneOf<T>(...values: readonly T[]): (value: unknown) => value is T {
+  const all: readonly unknown[] = values
+  return (value): value is T => all.includes(value)
 }

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import { streamTypes } from '../wire/stream-types.ts'
-import { type ConnectNodeOptions, connectNode, type NodeAddress } from './connect-node.ts'
+import { type ConnectNodeOptions, connectNode } from './connect-node.ts'
 import { LEAVE_TYPE } from './dial-header.ts'
 import { LinkKeepalive } from './link-keepalive.ts'
 import { LinkTable } from './link-table.ts'
@@ -14,7 +14,7 @@ import { RelayLink } from './relay-link.ts'
 import { relaySession } from './relay-session.ts'
 
 export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' | 'nodeId'> {
-  readonly addressOf: (nodeId: string) => NodeAddress | undefined
+  readonly addressOf: (nodeId: string) => ConnectNodeOptions['address'] | undefined
   /** Called with the ids of tunnels that were reached there and are gone. */
   readonly onGone?: ((tunnelIds: readonly string[]) => void) | undefined
   readonly log: Logger

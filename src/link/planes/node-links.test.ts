@@ -70,8 +70,8 @@ describe('a stream between nodes', () => {
       await until('both arrive', () => near.bytes.toString() === 'back' && tunnel.bytes.toString() === 'there')
       assert.deepEqual(to.asked.at(-1), asked)
     }
-    assert.deepEqual([a.links.links, a.links.dialled, b.listener.links], [2, 2, 2])
-    assert.deepEqual([a.links.streams, a.links.unreached, b.listener.streams, b.listener.accepted], [2, 0, 2, 2])
+    assert.deepEqual([a.links.links, a.links.dialled, a.links.streams, a.links.unreached], [2, 2, 2, 0])
+    assert.deepEqual([b.listener.links, b.listener.dials.streams, b.listener.dials.accepted], [2, 2, 2])
   })
 
   test('ends independently in each direction', async () => {
@@ -80,10 +80,10 @@ describe('a stream between nodes', () => {
     near.stream.write(Buffer.from('question'))
     near.stream.end()
     await until('the question has ended', () => tunnel.isEndHeard)
-    assert.deepEqual([tunnel.bytes.toString(), b.listener.streams], ['question', 1])
+    assert.deepEqual([tunnel.bytes.toString(), b.listener.dials.streams], ['question', 1])
     tunnel.say(Buffer.from('answer'))
     tunnel.sayEnd()
-    await until('it is closed', () => near.closes.length > 0 && b.listener.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && b.listener.dials.streams === 0)
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
@@ -99,7 +99,7 @@ describe('a stream between nodes', () => {
     await until('the visitor knows', () => right.near.closes.length > 0)
     assert.ok(right.near.closes[0] instanceof Error)
     assert.equal(right.near.ends, 0)
-    await until('nothing is open', () => b.listener.streams === 0)
+    await until('nothing is open', () => b.listener.dials.streams === 0)
   })
 
   test('carries twenty megabytes each way, unchanged', async () => {
@@ -182,7 +182,7 @@ describe('a stream between nodes', () => {
     assert.equal(new Set(b.tunnels.slice(1).map(({ bytes }) => bytes.toString())).size, many.length)
     assert.equal(b.listener.links, 1)
     for (const stream of many) stream.reset()
-    await until('they are gone', () => b.listener.streams === 1)
+    await until('they are gone', () => b.listener.dials.streams === 1)
     near.stream.write(Buffer.from('still here'))
     await until('it arrives', () => tunnel.bytes.toString() === 'still here')
     assert.equal(near.closes.length, 0)
@@ -333,7 +333,7 @@ describe('a node that freezes', () => {
     nodes.addresses.set('b', { host: '127.0.0.1', port: gate.port })
     const { near } = await open(a, b)
     near.stream.reset()
-    await until('it is over', () => b.listener.streams === 0)
+    await until('it is over', () => b.listener.dials.streams === 0)
     // The link is cut without notice, and the address leads to the node by another path.
     gate.hush()
     nodes.addresses.set('b', { host: '127.0.0.1', port: b.port })
@@ -487,7 +487,7 @@ test('a node that is forgotten keeps its open streams, and its link closes with 
   await until('it is closed', () => b.listener.links === 0)
   await open(a, b)
   a.links.close()
-  await until('it is broken off', () => b.listener.links === 0 && b.listener.streams === 0)
+  await until('it is broken off', () => b.listener.links === 0 && b.listener.dials.streams === 0)
 })
 
 function digest(bytes: Buffer): string {

@@ -30,8 +30,10 @@ export class NodeLinks {
   readonly #options: NodeLinksOptions
   readonly #dialMs: number
   readonly #nodes = new Map<string, LinkedNode>()
-  #dialled = 0
-  #unreached = 0
+  /** Dials of tunnels at other nodes. */
+  dialled = 0
+  /** Dials that failed because the node could not be reached. */
+  unreached = 0
   #isClosed = false
 
   constructor(options: NodeLinksOptions) {
@@ -39,28 +41,14 @@ export class NodeLinks {
     this.#dialMs = options.dialMs ?? DIAL_MS
   }
 
-  /** Dials of tunnels at other nodes. */
-  get dialled(): number {
-    return this.#dialled
-  }
-
-  /** Dials that failed because the node could not be reached. */
-  get unreached(): number {
-    return this.#unreached
-  }
-
   /** Open streams to other nodes. */
   get streams(): number {
-    let sum = 0
-    for (const { streams } of this.#nodes.values()) sum += streams
-    return sum
+    return [...this.#nodes.values()].reduce((sum, { streams }) => sum + streams, 0)
   }
 
   /** Links that take new streams. */
   get links(): number {
-    let sum = 0
-    for (const { links } of this.#nodes.values()) sum += links
-    return sum
+    return [...this.#nodes.values()].reduce((sum, { links }) => sum + links, 0)
   }
 
   /**
@@ -68,21 +56,21 @@ export class NodeLinks {
    * look up where the tunnel is now. Never rejects.
    */
   async dial({ nodeId, planeId }: NodePlane, request: DialRequest): Promise<ByteStream | DialFault> {
-    this.#dialled++
+    this.dialled++
     const head = buildPreamble(request)
     if (!head) return new DialFault('refused', 'the request is too long to be relayed')
     const deadline = performance.now() + this.#dialMs
     for (let attempt = 1; ; attempt++) {
       const reached = await this.#reach(nodeId, planeId, deadline)
       if (reached instanceof Error) {
-        this.#unreached++
+        this.unreached++
         return new DialFault('unreachable', reached.message, { cause: reached })
       }
       const result = await dialOn(reached, head, deadline)
       const isLost = result instanceof DialFault && reached.session.isClosed && result.reason === 'unreachable'
       // Nothing was sent to the service yet, so a retry is safe.
       if (isLost && attempt < ATTEMPTS && !this.#isClosed) continue
-      if (result instanceof DialFault && result.reason === 'unreachable') this.#unreached++
+      if (result instanceof DialFault && result.reason === 'unreachable') this.unreached++
       return result
     }
   }

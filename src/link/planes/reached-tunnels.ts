@@ -3,12 +3,6 @@ import type { Logger } from '../../lib/log/create-log.ts'
 import type { Mux } from '../wire/mux.ts'
 import { callNode } from './node-calls.ts'
 
-/** The message to the other node. */
-interface GoneTunnels {
-  /** Ids of tunnels. */
-  readonly gone: readonly string[]
-}
-
 /** How many tunnels are noted; beyond that, the other node is told that the oldest are gone. */
 const MAX_REACHED = 100_000
 
@@ -57,7 +51,7 @@ export class TunnelsReached {
     // Tunnels that end in the same turn of the event loop, as with their session, join the message.
     await Promise.resolve()
     while (this.#gone.length > 0 && !this.#session.isClosed) {
-      const message: GoneTunnels = { gone: this.#gone.splice(0, CONFIRMED_TOGETHER) }
+      const message = { gone: this.#gone.splice(0, CONFIRMED_TOGETHER) }
       // An older node does not know this call; like every node, it soon looks up again what it has kept.
       await callNode(this.#session, message, CONFIRM_MS).catch((err: unknown) => {
         this.#log.debug({ err }, 'another node did not confirm that tunnels are gone')
@@ -68,7 +62,7 @@ export class TunnelsReached {
   }
 }
 
-/** Reads the ids of a `GoneTunnels` message; undefined when it is something else. */
+/** Reads the ids of the tunnels that a message says are gone; undefined when it is another message. */
 export function readGone(value: unknown): readonly string[] | undefined {
   if (typeof value !== 'object' || value === null || !('gone' in value) || !Array.isArray(value.gone)) return undefined
   const ids: readonly unknown[] = value.gone

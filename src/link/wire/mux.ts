@@ -72,10 +72,7 @@ export class Mux {
     this.#heardAt = this.#growth.now()
     this.#owner = {
       growth: this.#growth,
-      hasToSend: (stream) => this.#outbox.addReady(stream),
-      sendLent: (stream, chunk) => this.#outbox.takeLent(stream, chunk),
-      hasRoomFor: (stream) => this.#outbox.hasRoomFor(stream),
-      hasCredit: (stream) => this.#outbox.addCredit(stream),
+      outbox: this.#outbox,
       sendReset: (id, code, { withFin }) => this.#sendReset(id, code, withFin && this.#traits.needsFinBeforeReset),
       forget: (stream) => this.#forget(stream),
     }

@@ -88,12 +88,9 @@ function parseProxyHeader(bytes: Buffer): ProxyHeader | WireError {
   })
 }
 
-const edgeNames = new Map<string, EdgeType>([
-  ['0', 'none'],
-  ['1', 'tcp'],
-  ['2', 'tls'],
-  ['3', 'https'],
-])
+const edgeNames = new Map<string, EdgeType>(
+  Object.entries(edgeTypes).map(([name, number]) => [number, name as EdgeType]), // the keys are the type
+)
 
 function invalid(what: string): WireError {
   return new WireError('message_invalid', 'peer', what)

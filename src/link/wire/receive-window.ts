@@ -23,9 +23,12 @@ const SPARSE_SHARE = 1 / 32
 
 export class ReceiveWindow {
   readonly #growth: Growth
-  #size = WINDOW_BYTES
-  #open = WINDOW_BYTES
-  #owed = 0
+  /** The most memory that the peer's bytes can use. */
+  size = WINDOW_BYTES
+  /** How much the peer may send now. */
+  open = WINDOW_BYTES
+  /** Bytes read but not yet credited. */
+  owed = 0
   /** Start of the rate measurement, and bytes read since. */
   #since: number | undefined
   #read = 0
@@ -35,52 +38,37 @@ export class ReceiveWindow {
     this.#growth = growth
   }
 
-  /** The most memory that the peer's bytes can use. */
-  get size(): number {
-    return this.#size
-  }
-
-  /** How much the peer may send now. */
-  get open(): number {
-    return this.#open
-  }
-
-  /** Bytes read but not yet credited. */
-  get owed(): number {
-    return this.#owed
-  }
-
   /** Records a frame that begins; false when it exceeds the window. */
   receive(bytes: number): boolean {
-    if (bytes > this.#open) return false
-    this.#open -= bytes
+    if (bytes > this.open) return false
+    this.open -= bytes
     return true
   }
 
   /** Records bytes that were read; true when credit should be sent. */
   consume(bytes: number): boolean {
-    this.#owed += bytes
+    this.owed += bytes
     this.#read += bytes
-    return this.#owed >= this.#size * CREDIT_SHARE
+    return this.owed >= this.size * CREDIT_SHARE
   }
 
   /** The credit to send now; may be zero when the window shrinks. */
   credit(): number {
     const change = this.#resize()
-    const credit = Math.max(0, this.#owed + change)
+    const credit = Math.max(0, this.owed + change)
     // A window shrinks by withholding credit, so by no more than is owed.
-    this.#size += credit - this.#owed
-    this.#growth.spareBytes -= credit - this.#owed
-    this.#owed = 0
-    this.#open += credit
+    this.size += credit - this.owed
+    this.#growth.spareBytes -= credit - this.owed
+    this.owed = 0
+    this.open += credit
     return credit
   }
 
   /** Returns its share of the session's budget. */
   close(): void {
     this.#isClosed = true
-    this.#growth.spareBytes += this.#size - WINDOW_BYTES
-    this.#size = WINDOW_BYTES
+    this.#growth.spareBytes += this.size - WINDOW_BYTES
+    this.size = WINDOW_BYTES
   }
 
   #resize(): number {
@@ -94,9 +82,8 @@ export class ReceiveWindow {
     const product = (this.#read / elapsed) * roundTripMs
     this.#since = time
     this.#read = 0
-    if (product >= this.#size * FULL_SHARE)
-      return Math.max(0, Math.min(this.#size, streamBytes - this.#size, spareBytes))
-    if (product < this.#size * SPARSE_SHARE) return -Math.min(Math.floor(this.#size / 2), this.#size - WINDOW_BYTES)
+    if (product >= this.size * FULL_SHARE) return Math.max(0, Math.min(this.size, streamBytes - this.size, spareBytes))
+    if (product < this.size * SPARSE_SHARE) return -Math.min(Math.floor(this.size / 2), this.size - WINDOW_BYTES)
     return 0
   }
 }

@@ -11,42 +11,30 @@ export class SendSide {
   readonly #id: number
   readonly #unsent = new ByteQueue()
   #window = WINDOW_BYTES
-  #isSynSent: boolean
-  #isEnding = false
-  #isFinSent = false
+  /** Whether the peer knows of the stream. */
+  isSynSent: boolean
+  isEnding = false
+  isFinSent = false
   #hasWaiter = false
 
   constructor(id: number, { isSynSent }: { isSynSent: boolean }) {
     this.#id = id
-    this.#isSynSent = isSynSent
+    this.isSynSent = isSynSent
   }
 
   get unsent(): number {
     return this.#unsent.length
   }
 
-  /** Whether the peer knows of the stream. */
-  get isSynSent(): boolean {
-    return this.#isSynSent
-  }
-
-  get isEnding(): boolean {
-    return this.#isEnding
-  }
-
-  get isFinSent(): boolean {
-    return this.#isFinSent
-  }
-
   /** Whether a frame may be sent now. */
   get isReady(): boolean {
-    if (this.#isFinSent) return false
-    return this.#unsent.length > 0 ? this.#window > 0 : this.#isEnding
+    if (this.isFinSent) return false
+    return this.#unsent.length > 0 ? this.#window > 0 : this.isEnding
   }
 
   /** Whether bytes may go straight into a frame: nothing is queued, and the window is open. */
   get isClear(): boolean {
-    return this.#unsent.length === 0 && this.#window > 0 && this.#isSynSent && !this.#isEnding
+    return this.#unsent.length === 0 && this.#window > 0 && this.isSynSent && !this.isEnding
   }
 
   /** Queues `chunk`; false asks the writer to wait. */
@@ -66,15 +54,11 @@ export class SendSide {
     this.#hasWaiter = true
   }
 
-  end(): void {
-    this.#isEnding = true
-  }
-
   /** Drops what is unsent; nothing more is sent. */
   abandon(): void {
     this.#unsent.clear()
-    this.#isEnding = true
-    this.#isFinSent = true
+    this.isEnding = true
+    this.isFinSent = true
   }
 
   credit(increment: number): void {
@@ -85,8 +69,8 @@ export class SendSide {
   emit(batch: Batch, max: number): void {
     const length = Math.min(this.#unsent.length, this.#window, max)
     // Never SYN and FIN in one frame: agents in Go could not answer.
-    const fin = this.#isEnding && this.#isSynSent && length === this.#unsent.length
-    batch.data(this.#id, (this.#isSynSent ? 0 : SYN) | (fin ? FIN : 0), length)
+    const fin = this.isEnding && this.isSynSent && length === this.#unsent.length
+    batch.data(this.#id, (this.isSynSent ? 0 : SYN) | (fin ? FIN : 0), length)
     for (let left = length; left > 0; ) {
       const piece = this.#unsent.shift(left)
       if (piece === undefined) break
@@ -94,8 +78,8 @@ export class SendSide {
       left -= piece.length
     }
     this.#window -= length
-    this.#isSynSent = true
-    this.#isFinSent = fin
+    this.isSynSent = true
+    this.isFinSent = fin
   }
 
   /** Writes one frame with at most `max` bytes of `chunk` from `at` on; returns their number. Only when `isClear`. */
@@ -109,7 +93,7 @@ export class SendSide {
 
   /** Whether a waiting writer may go on; true once for each wait. */
   releaseWaiter(): boolean {
-    if (!this.#hasWaiter || this.#isEnding || this.#unsent.length > WRITE_LOW_BYTES) return false
+    if (!this.#hasWaiter || this.isEnding || this.#unsent.length > WRITE_LOW_BYTES) return false
     this.#hasWaiter = false
     return true
   }

@@ -2,6 +2,7 @@
 import { keepBytes } from '../../lib/bytes/byte-stream.ts'
 import type { Batch } from './batch.ts'
 import { ByteQueue } from './byte-queue.ts'
+import type { MuxOutbox } from './outbox.ts'
 import { type Growth, ReceiveWindow } from './receive-window.ts'
 import { SendSide } from './send-side.ts'
 import type { QueueMember } from './turns.ts'
@@ -12,12 +13,7 @@ import type { StreamSink, WireStream } from './wire-stream.ts'
 /** What a stream needs from its session. */
 export interface StreamOwner {
   readonly growth: Growth
-  hasToSend(stream: MuxStream): void
-  /** Sends as many lent bytes as possible at once; returns their number. */
-  sendLent(stream: MuxStream, chunk: Buffer): number
-  /** When false, `proceed` is called once there is room again. */
-  hasRoomFor(stream: MuxStream): boolean
-  hasCredit(stream: MuxStream): void
+  readonly outbox: MuxOutbox
   sendReset(id: number, code: WireCode, options: { withFin: boolean }): void
   forget(stream: MuxStream): void
 }
@@ -31,21 +27,21 @@ export class MuxStream implements WireStream, QueueMember {
   queues = 0
   /** Whether its type number has been read. */
   isTyped: boolean
+  credited = 0
+  isHeard = false
+  isEndReceived = false
+  isClosed = false
   isPrompt = false
   onArrival: (() => void) | undefined
   readonly #owner: StreamOwner
   readonly #sending: SendSide
   readonly #unread = new ByteQueue()
   #sink: StreamSink | undefined
-  #credited = 0
-  #isHeard = false
   #isFlowing = false
   #isDelivering = false
-  #isEndReceived = false
   #isEndDelivered = false
   /** Set when what arrives is to be dropped; see `close`. */
   #isUnwanted = false
-  #isClosed = false
   #error: WireError | undefined
 
   constructor(id: number, owner: StreamOwner, { isOurs }: { isOurs: boolean }) {
@@ -65,55 +61,39 @@ export class MuxStream implements WireStream, QueueMember {
     return this.#unread.length
   }
 
-  get credited(): number {
-    return this.#credited
-  }
-
-  get isHeard(): boolean {
-    return this.#isHeard
-  }
-
-  get isEndReceived(): boolean {
-    return this.#isEndReceived
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
   write(chunk: Buffer): boolean {
     // The stream is lost and only read to its end, so the writer need not wait.
     if (this.#error) return true
-    if (this.#isClosed || this.#sending.isEnding) return false
+    if (this.isClosed || this.#sending.isEnding) return false
     const hasRoom = this.#sending.push(chunk)
-    if (this.#sending.isReady) this.#owner.hasToSend(this)
+    if (this.#sending.isReady) this.#owner.outbox.addReady(this)
     return hasRoom
   }
 
   writeLent(chunk: Buffer): boolean {
     if (this.#error) return true
-    if (this.#isClosed || this.#sending.isEnding) return false
-    const sent = this.#sending.isClear ? this.#owner.sendLent(this, chunk) : 0
+    if (this.isClosed || this.#sending.isEnding) return false
+    const sent = this.#sending.isClear ? this.#owner.outbox.takeLent(this, chunk) : 0
     if (sent < chunk.length) {
       const hasRoom = this.#sending.pushLent(sent === 0 ? chunk : chunk.subarray(sent))
-      if (this.#sending.isReady) this.#owner.hasToSend(this)
+      if (this.#sending.isReady) this.#owner.outbox.addReady(this)
       return hasRoom
     }
     // Asks the reader to wait, so that its next bytes need not be copied twice.
-    if (this.#sending.isClear && this.#owner.hasRoomFor(this)) return true
+    if (this.#sending.isClear && this.#owner.outbox.hasRoomFor(this)) return true
     this.#sending.makeWait()
     return false
   }
 
   end(last?: Buffer): void {
     if (last) this.write(last)
-    if (this.#isClosed || this.#sending.isEnding) return
-    this.#sending.end()
-    if (this.#sending.isReady) this.#owner.hasToSend(this)
+    if (this.isClosed || this.#sending.isEnding) return
+    this.#sending.isEnding = true
+    if (this.#sending.isReady) this.#owner.outbox.addReady(this)
   }
 
   close(): void {
-    if (this.#isClosed) return
+    if (this.isClosed) return
     this.#isUnwanted = true
     this.#consumed(this.#unread.length)
     this.#unread.clear()
@@ -128,7 +108,7 @@ export class MuxStream implements WireStream, QueueMember {
   attach(sink: StreamSink): void {
     this.onArrival = undefined
     this.#sink = sink
-    if (this.#isClosed) sink.closed(this.#error)
+    if (this.isClosed) sink.closed(this.#error)
     else this.resume()
   }
 
@@ -158,13 +138,13 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** Begins a DATA frame; false when it exceeds the window. */
   receive(bytes: number): boolean {
-    if (bytes > 0) this.#isHeard = true
+    if (bytes > 0) this.isHeard = true
     return this.window.receive(bytes)
   }
 
   /** Takes a piece of its body, which is lent. */
   accept(piece: Buffer): void {
-    if (this.#isClosed) return
+    if (this.isClosed) return
     // Credit is sent even for unwanted bytes: a peer without a window could not send, and so would never get a reset.
     if (this.#isUnwanted) this.#consumed(piece.length)
     else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#lend(piece)
@@ -176,17 +156,17 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** Handles a FIN; agents may send it more than once. */
   acceptEnd(): void {
-    if (this.#isClosed || this.#isEndReceived) return
-    this.#isEndReceived = true
+    if (this.isClosed || this.isEndReceived) return
+    this.isEndReceived = true
     this.#deliverEnd()
     this.onArrival?.()
   }
 
   acceptCredit(increment: number): void {
-    this.#credited += increment
+    this.credited += increment
     this.#sending.credit(increment)
-    if (this.#isClosed) return
-    if (this.#sending.isReady) this.#owner.hasToSend(this)
+    if (this.isClosed) return
+    if (this.#sending.isReady) this.#owner.outbox.addReady(this)
     else this.proceed()
   }
 
@@ -197,8 +177,8 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** RST arrived, or the session ended. If the peer had ended its side, all that it sent before can still be read. */
   lose(error: WireError): void {
-    const canBeRead = this.#isEndReceived && !this.#isEndDelivered && !this.#isUnwanted
-    if (!canBeRead || this.#isClosed) this.#finish(error)
+    const canBeRead = this.isEndReceived && !this.#isEndDelivered && !this.#isUnwanted
+    if (!canBeRead || this.isClosed) this.#finish(error)
     else {
       this.#error = error
       this.#sending.abandon()
@@ -214,7 +194,7 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** Whether bytes may go straight into a frame. */
   get isClear(): boolean {
-    return !this.#isClosed && this.#sending.isClear
+    return !this.isClosed && this.#sending.isClear
   }
 
   /** Writes one frame with at most `max` lent bytes of `chunk` from `at` on; returns their number. */
@@ -224,12 +204,12 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** Writes one frame of at most `max` bytes; true when more may be sent. */
   emit(batch: Batch, max: number): boolean {
-    if (this.#isClosed || !this.#sending.isReady) return false
+    if (this.isClosed || !this.#sending.isReady) return false
     this.#sending.emit(batch, max)
     if (this.#sending.isFinSent) {
       if (this.#isUnwanted || this.#isEndDelivered) this.#finish(this.#error)
     } else if (this.#sending.releaseWaiter()) this.#callDrain()
-    return !this.#isClosed && this.#sending.isReady
+    return !this.isClosed && this.#sending.isReady
   }
 
   #lend(chunk: Buffer): void {
@@ -244,12 +224,12 @@ export class MuxStream implements WireStream, QueueMember {
   }
 
   #consumed(bytes: number): void {
-    if (this.window.consume(bytes) && !this.#isEndReceived && !this.#isClosed) this.#owner.hasCredit(this)
+    if (this.window.consume(bytes) && !this.isEndReceived && !this.isClosed) this.#owner.outbox.addCredit(this)
   }
 
   #deliverEnd(): void {
-    if (!this.#isEndReceived || this.#isEndDelivered || this.#isUnwanted || this.#unread.length > 0) return
-    if (!this.#isFlowing || this.#isDelivering || this.#isClosed) return
+    if (!this.isEndReceived || this.#isEndDelivered || this.#isUnwanted || this.#unread.length > 0) return
+    if (!this.#isFlowing || this.#isDelivering || this.isClosed) return
     this.#isEndDelivered = true
     try {
       this.#sink?.end()
@@ -273,15 +253,15 @@ export class MuxStream implements WireStream, QueueMember {
   }
 
   #abort(error: WireError, code: WireCode): void {
-    if (this.#isClosed) return
+    if (this.isClosed) return
     const { isSynSent, isFinSent } = this.#sending
     if (isSynSent) this.#owner.sendReset(this.id, code, { withFin: !isFinSent })
     this.#finish(error)
   }
 
   #finish(error: WireError | undefined): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
+    if (this.isClosed) return
+    this.isClosed = true
     this.#error = error
     this.#unread.clear()
     this.#sending.abandon()

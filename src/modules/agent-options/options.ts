@@ -14,6 +14,7 @@ import { readOAuth, readOidc, refuseTwoLogins } from './login-options.ts'
 import { readPolicy, refuseBlindPolicy } from './policy-options.ts'
 import { readCertificate, readClientAuthorities } from './tls-options.ts'
 import {
+  type BindProto,
   isEmpty,
   readCircuitBreaker,
   readCredentials,
@@ -24,16 +25,14 @@ import {
   readWebhook,
 } from './values.ts'
 
-type Proto = 'http' | 'https' | 'tcp' | 'tls'
-
 interface AgentOption {
   /** As agents spell it in `Opts`, where names may be in any case. */
   readonly name: string
   readonly module: string
   /** Where the module attaches, by protocol; a bind of another that sets the option is refused. */
-  readonly at: Partial<Record<Proto, keyof AgentModules>>
+  readonly at: Partial<Record<BindProto, keyof AgentModules>>
   /** The settings of the module, or undefined when nothing is asked for; throws `BindRefusal`, `BadValue` or `Refusal`. */
-  readonly read: (value: unknown, name: string, proto: Proto) => unknown
+  readonly read: (value: unknown, name: string, proto: BindProto) => unknown
 }
 
 const web = { http: 'route', https: 'route' } as const
@@ -101,7 +100,7 @@ function* texts(value: unknown, depth = 0): Generator<string> {
 }
 
 /** The modules that a bind asks for. An option that cannot be served exactly as it was given is refused, never dropped. */
-export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
+export function agentModules(proto: BindProto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
   const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
   const byName = Map.groupBy(Object.entries(opts), ([key]) => key.toLowerCase())
   const problems: BindRefusal[] = []
@@ -125,7 +124,7 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
   return first ? new BindRefusal(first.ngrok, problems.map(({ message }) => message).join('; ')) : found
 }
 
-function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknown): unknown {
+function readOption({ name, at, read }: AgentOption, proto: BindProto, value: unknown): unknown {
   if (value === undefined) return undefined
   if (at[proto] !== undefined) return read(value, name, proto)
   if (isEmpty(value)) return undefined

@@ -3,17 +3,14 @@ import { BadValue } from '../../lib/shape/check.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { Lookup } from '../module.ts'
 import type { PolicySettings } from '../policy/engine/policy.ts'
 import { form, type Policy } from '../policy/engine/policy-form.ts'
 import { policy, policyMentions } from '../policy/form.ts'
 import { trafficPolicy } from '../policy/traffic-policy.ts'
-import { fieldsOf, isEmpty } from './values.ts'
-
-type Proto = 'http' | 'https' | 'tcp' | 'tls'
+import { type BindProto, fieldsOf, isEmpty, nothing } from './values.ts'
 
 /** The settings of the `policy` module, or undefined when there is no rule; throws `BindRefusal`. */
-export function readPolicy(value: unknown, name: string, proto: Proto): unknown {
+export function readPolicy(value: unknown, name: string, proto: BindProto): unknown {
   if (isEmpty(value) || (typeof value === 'string' && isBlank(value))) return undefined
   try {
     return settingsOf(value, name, proto)
@@ -25,7 +22,7 @@ export function readPolicy(value: unknown, name: string, proto: Proto): unknown 
   }
 }
 
-function settingsOf(value: unknown, name: string, proto: Proto): unknown {
+function settingsOf(value: unknown, name: string, proto: BindProto): unknown {
   const place = proto === 'tcp' || proto === 'tls' ? proto : 'route'
   const where = { place, at: `${name}.` } as const
   const config =
@@ -54,12 +51,6 @@ export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): v
   throw refusals.badPolicy(
     'the policy reads fields of the TLS handshake, but TLS passes through this endpoint; terminate it at the edge',
   )
-}
-
-const nothing: Lookup = { ipRules: noResource, authority: noResource, backend: noResource }
-
-function noResource(): never {
-  throw new Error('an agent cannot name a resource')
 }
 
 /** The depth limit is that of policy texts. */

@@ -13,6 +13,8 @@ import type { Lookup, Module, ModuleConfig } from '../module.ts'
 import { userAgentFilter } from '../user_agent_filter/form.ts'
 import { webhookVerification } from '../webhook_verification/form.ts'
 
+export type BindProto = 'http' | 'https' | 'tcp' | 'tls'
+
 /** Whether an option is not set: agents send empty values for options that the user left out. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '' || value === false) return true
@@ -165,7 +167,7 @@ export function settingsOf(module: Module, given: Readonly<Record<string, unknow
 }
 
 /** The options of an agent refer to no resources. */
-const nothing: Lookup = { ipRules: noResource, authority: noResource, backend: noResource }
+export const nothing: Lookup = { ipRules: noResource, authority: noResource, backend: noResource }
 
 function noResource(): never {
   throw new Error('an agent cannot name a resource')

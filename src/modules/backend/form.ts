@@ -1,15 +1,10 @@
 /** The `backend` module: where the traffic of an edge or route goes. */
 import { Type } from '../../lib/shape/type.ts'
-import { enabled } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
-const form = Type.Object(
-  {
-    enabled,
-    backend_id: Type.String({ minLength: 1, maxBytes: 255, description: 'Id of the backend that serves the traffic.' }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  backend_id: Type.String({ minLength: 1, maxBytes: 255, description: 'Id of the backend that serves the traffic.' }),
+})
 
 /** The kinds of backend that carry bytes, and so serve every place. */
 const backendKinds = ['tunnel_group_backend', 'weighted_backend', 'failover_backend', 'static_backend']

@@ -9,7 +9,6 @@
  * phases.request(request()).refuse // 'CREDENTIALS_REQUIRED'
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestVerdict } from '../phases.ts'
 import type { BasicAuthSettings } from './form.ts'
 
@@ -50,8 +49,6 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
     },
   }
 }
-
-export const basicAuthTraffic: ModuleTraffic<BasicAuthSettings> = { name: 'basic_auth', compile: compileBasicAuth }
 
 function digest(data: Buffer | string): Buffer {
   return hash('sha256', data, 'buffer')

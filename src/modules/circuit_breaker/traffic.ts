@@ -10,7 +10,6 @@
  * phases.request(request()) // { refuse: 'CIRCUIT_OPEN', headers: [['Retry-After', '10']] }
  */
 
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { CircuitBreakerSettings } from './form.ts'
@@ -48,24 +47,23 @@ export function compileCircuitBreaker(
     if (openUntil !== undefined) openUntil = Math.min(openUntil, now() + trippedMs)
     return openUntil === undefined ? undefined : openUntil - now()
   }
-  const twins =
-    breakers?.join(key, {
-      counted(total, failed) {
-        if (openUntil === undefined && count(total, failed)) open()
-      },
-      opened: openFor,
-      closed: close,
-      waitMs,
-    }) ?? noTwins
+  const twins = breakers?.join(key, {
+    counted(total, failed) {
+      if (openUntil === undefined && count(total, failed)) open()
+    },
+    opened: openFor,
+    closed: close,
+    waitMs,
+  })
   const open = (): void => {
     openFor(trippedMs)
-    twins.opened(trippedMs)
+    twins?.opened(trippedMs)
   }
   const judge = (hasFailed: boolean): void => {
     if (hasFailed) open()
     else {
       close()
-      twins.closed()
+      twins?.closed()
     }
   }
 
@@ -79,7 +77,7 @@ export function compileCircuitBreaker(
   }
   /** Lets one request through while the circuit is open, unless another plane has done so. */
   const tryOne = (ctx: RequestContext): RequestVerdict | Promise<RequestVerdict> => {
-    const mayProbe = twins.mayProbe()
+    const mayProbe = twins?.mayProbe() ?? true
     if (mayProbe === false) return block(ctx)
     if (mayProbe === true) {
       probe = ctx
@@ -90,14 +88,14 @@ export function compileCircuitBreaker(
       const isHere = asking === ctx
       asking = undefined
       if (openUntil === undefined) {
-        if (isGranted) twins.probeOver()
+        if (isGranted) twins?.probeOver()
         return pass(ctx, 'allow')
       }
       if (isGranted && isHere && openUntil <= now()) {
         probe = ctx
         return pass(ctx, 'allow_while_open')
       }
-      if (isGranted) twins.probeOver()
+      if (isGranted) twins?.probeOver()
       return block(ctx)
     })
   }
@@ -120,22 +118,17 @@ export function compileCircuitBreaker(
         else {
           // The visitor left before the upstream answered: the next request becomes the probe.
           probe = undefined
-          twins.probeOver()
+          twins?.probeOver()
         }
         return
       }
       // Answers of other modules say nothing about the upstream, and requests sent before the circuit opened are too old.
       if (openUntil !== undefined || !(isFromUpstream || fault !== undefined)) return
       if (count(1, hasFailed ? 1 : 0)) open()
-      else twins.counted(hasFailed)
+      else twins?.counted(hasFailed)
     },
-    release: () => twins.leave(),
+    release: () => twins?.leave(),
   }
-}
-
-export const circuitBreakerTraffic: ModuleTraffic<CircuitBreakerSettings> = {
-  name: 'circuit_breaker',
-  compile: compileCircuitBreaker,
 }
 
 const DECISION = 'circuit_breaker.decision'
@@ -166,16 +159,6 @@ export interface TwinLink {
   /** The try is over and did not show whether the upstream works. */
   probeOver(): void
   leave(): void
-}
-
-/** The link of a breaker without twins. */
-const noTwins: TwinLink = {
-  counted() {},
-  opened() {},
-  closed() {},
-  mayProbe: () => true,
-  probeOver() {},
-  leave() {},
 }
 
 /** Counts requests and failures over a rolling window, which is divided into buckets that expire one by one. */

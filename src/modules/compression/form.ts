@@ -1,7 +1,5 @@
 /** The `compression` module: compresses responses to visitors. */
-import { Type } from '../../lib/shape/type.ts'
-import { enabled } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
 export interface CompressionSettings {
   /** The codings that may be used; all when left out. Unknown ones are ignored. */
@@ -11,7 +9,7 @@ export interface CompressionSettings {
 export const compression = defineModule({
   name: 'compression',
   about: 'Compresses responses that are not compressed yet, when the visitor accepts it.',
-  at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
+  at: { route: moduleForm({}) },
   needs: () => 'http',
   resolve: (): CompressionSettings => ({}),
 })

@@ -13,7 +13,6 @@ import type { Transform } from 'node:stream'
 import { constants, createBrotliCompress, createDeflate, createGzip } from 'node:zlib'
 import { chooseCoding } from '../../lib/http/accept-encoding.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Incoming, Phases, RequestContext } from '../phases.ts'
 import type { CompressionSettings } from './form.ts'
 
@@ -52,11 +51,6 @@ export function compileCompression({ algorithms }: CompressionSettings = {}): Ph
       incoming.encodeBody(codings[coding]())
     },
   }
-}
-
-export const compressionTraffic: ModuleTraffic<CompressionSettings> = {
-  name: 'compression',
-  compile: compileCompression,
 }
 
 /** Headers that describe the uncompressed bytes, and are wrong after compression. */

@@ -1,8 +1,8 @@
 /** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
-import type { Static } from 'typebox'
 import { Type } from '../../lib/shape/type.ts'
-import { enabled, refuseRepeats } from '../../model/fields.ts'
+import { refuseRepeats } from '../../model/fields.ts'
 import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../../model/header-rules.ts'
+import { defineModule, moduleForm } from '../module.ts'
 import { countVariables, MAX_VARIABLES } from '../templates/template-pieces.ts'
 
 /** R-3.14 */
@@ -10,25 +10,53 @@ export const MAX_HEADERS = 100
 export const MAX_NAME_BYTES = 256
 export const MAX_VALUE_BYTES = 4096
 
-/** The form of a module that changes headers; `adding` describes what happens to a header that exists already. */
-export function headerForm({ adding }: { adding: string }) {
-  return Type.Object(
-    {
-      enabled,
-      add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
-        default: {},
-        maxProperties: MAX_HEADERS,
-        maxKeyBytes: MAX_NAME_BYTES,
-        description: `Headers to add, by name. ${adding}`,
-      }),
-      remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
-        default: [],
-        maxItems: MAX_HEADERS,
-        description: 'Names of headers to remove, in any case. Removing comes before adding.',
-      }),
+interface HeaderModule {
+  readonly name: string
+  readonly about: string
+  /** What happens to an added header that exists already, as a sentence. */
+  readonly adding: string
+  /** Gets a lower-case name and all names that are added; returns a reason if the header must not be removed. */
+  readonly kept: (name: string, added: ReadonlySet<string>, at: string) => string | undefined
+}
+
+/** Defines a module that changes headers. */
+export function headerModule({ name, about, adding, kept }: HeaderModule) {
+  const form = moduleForm({
+    add: Type.Record(Type.String(), Type.String({ maxBytes: MAX_VALUE_BYTES }), {
+      default: {},
+      maxProperties: MAX_HEADERS,
+      maxKeyBytes: MAX_NAME_BYTES,
+      description: `Headers to add, by name. ${adding}`,
+    }),
+    remove: Type.Array(Type.String({ maxBytes: MAX_NAME_BYTES }), {
+      default: [],
+      maxItems: MAX_HEADERS,
+      description: 'Names of headers to remove, in any case. Removing comes before adding.',
+    }),
+  })
+  return defineModule({
+    name,
+    about,
+    at: { route: form },
+    needs: () => 'http',
+    accept(config, { at }) {
+      const { add, remove } = config
+      checkHeaders(`${at}add`, add)
+      const excess = firstTooMany(Object.entries(add))
+      if (excess !== undefined) throw badHeader(`${at}add[${JSON.stringify(excess)}]`, TOO_MANY_VARIABLES)
+      const added = new Set(Object.keys(add).map((each) => each.toLowerCase()))
+      for (const [i, each] of remove.entries()) {
+        const field = `${at}remove[${i}]`
+        checkHeaderName(field, each)
+        const reason = kept(each.toLowerCase(), added, at)
+        if (reason !== undefined) throw badHeader(field, reason)
+      }
+      refuseRepeats(`${at}remove`, remove, (each) => each.toLowerCase())
+      return config
     },
-    { additionalProperties: false },
-  )
+    price: ({ add }) => Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0),
+    resolve: ({ add, remove }): HeaderSettings => ({ add: Object.entries(add), remove }),
+  })
 }
 
 export interface HeaderSettings {
@@ -36,31 +64,6 @@ export interface HeaderSettings {
   readonly add: readonly (readonly [name: string, value: string])[]
   /** Names, in any case. */
   readonly remove: readonly string[]
-}
-
-type HeaderForm = Static<ReturnType<typeof headerForm>>
-
-/**
- * Throws `BadValue` for headers that must not be changed, and for duplicates. `kept` gets a lower-case name and all names
- * that are added, and returns a reason if the header must not be removed.
- */
-export function checkHeaderForm(
-  config: HeaderForm,
-  at: string,
-  kept: (name: string, added: ReadonlySet<string>) => string | undefined,
-): void {
-  const { add, remove } = config
-  checkHeaders(`${at}add`, add)
-  const excess = firstTooMany(Object.entries(add))
-  if (excess !== undefined) throw badHeader(`${at}add[${JSON.stringify(excess)}]`, TOO_MANY_VARIABLES)
-  const added = new Set(Object.keys(add).map((name) => name.toLowerCase()))
-  for (const [i, name] of remove.entries()) {
-    const field = `${at}remove[${i}]`
-    checkHeaderName(field, name)
-    const reason = kept(name.toLowerCase(), added)
-    if (reason !== undefined) throw badHeader(field, reason)
-  }
-  refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
 }
 
 /** What is wrong with the header that `firstTooMany` finds. */
@@ -74,14 +77,4 @@ export function firstTooMany(add: HeaderSettings['add']): string | undefined {
     if (left < 0) return name
   }
   return undefined
-}
-
-/** What `checkHeaderForm` costs, in the unit of `patternPrice`. */
-export function headerFormPrice({ add }: HeaderForm): number {
-  return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
-}
-
-/** Turns the stored form into settings for traffic. */
-export function headerSettings({ add, remove }: HeaderForm): HeaderSettings {
-  return { add: Object.entries(add), remove }
 }

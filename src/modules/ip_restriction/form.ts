@@ -1,21 +1,17 @@
 /** The `ip_restriction` module: which source addresses may connect. */
 import { Type } from '../../lib/shape/type.ts'
-import { enabled, refuseRepeats } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { refuseRepeats } from '../../model/fields.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
 const MAX_POLICIES = 100
 
-const form = Type.Object(
-  {
-    enabled,
-    ip_policy_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
-      minItems: 1,
-      maxItems: MAX_POLICIES,
-      description: 'Ids of the IP policies whose rules, taken together, decide which source addresses may connect.',
-    }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  ip_policy_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
+    minItems: 1,
+    maxItems: MAX_POLICIES,
+    description: 'Ids of the IP policies whose rules, taken together, decide which source addresses may connect.',
+  }),
+})
 
 /** Networks in CIDR form: D36, an address passes when one of `allow` holds it and none of `deny` does. */
 export interface IpRestrictionSettings {

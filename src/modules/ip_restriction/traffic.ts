@@ -8,7 +8,6 @@
  * phases.accept({ ip: '198.51.100.1' }) // { refuse: 'IP_REFUSED' }
  */
 import { compilePeerRules } from '../../lib/net/ip-rules.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 import type { IpRestrictionSettings } from './form.ts'
 
@@ -25,11 +24,6 @@ export function compileIpRestriction({ allow, deny }: IpRestrictionSettings): Ph
       return passes ? undefined : refused
     },
   }
-}
-
-export const ipRestrictionTraffic: ModuleTraffic<IpRestrictionSettings> = {
-  name: 'ip_restriction',
-  compile: compileIpRestriction,
 }
 
 const refused: ConnectionVerdict = { refuse: 'IP_REFUSED' }

@@ -1,42 +1,35 @@
 /** Decides who is let in: users that one of the lists names, or everybody who logs in when all lists are empty. */
-import { createHash } from 'node:crypto'
 import type { LoginUser } from '../../model/logins.ts'
-import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './login-provider.ts'
+import { digestOf, isFault, type LoggedIn, type LoginFault, type LoginProvider } from './login-provider.ts'
 
-export interface AllowLists {
+/** What a user may belong to at a provider. */
+const memberships = ['teams', 'organizations', 'groups'] as const
+
+type Memberships = { readonly [Kind in (typeof memberships)[number]]?: readonly string[] }
+
+export interface AllowLists extends Memberships {
   readonly email_addresses: readonly string[]
   readonly email_domains: readonly string[]
-  readonly teams?: readonly string[]
-  readonly organizations?: readonly string[]
-  readonly groups?: readonly string[]
 }
 
-/** A user, and what the user belongs to according to the provider. */
-export interface Belongings {
+/** A user, and what the user belongs to according to the provider, in the form of the lists and in any letter case. */
+export interface Belongings extends Memberships {
   /** The e-mail address is one that the provider has verified, or empty. */
   readonly user: LoginUser
-  /** In the form of the lists, in any letter case. */
-  readonly teams?: readonly string[]
-  readonly organizations?: readonly string[]
-  readonly groups?: readonly string[]
 }
 
 export function compileAllowLists(lists: AllowLists): (profile: Belongings) => boolean {
   const addresses = lower(lists.email_addresses)
   const domains = lower(lists.email_domains)
-  const teams = lower(lists.teams)
-  const organizations = lower(lists.organizations)
-  const groups = lower(lists.groups)
-  const isOpen = [addresses, domains, teams, organizations, groups].every(({ size }) => size === 0)
+  const known = memberships.map((kind) => [kind, lower(lists[kind])] as const)
+  const isOpen = [addresses, domains, ...known.map(([, names]) => names)].every(({ size }) => size === 0)
   return (profile) => {
     if (isOpen) return true
     const email = profile.user.email.toLowerCase()
     const at = email.lastIndexOf('@')
     return (
       (at > 0 && (addresses.has(email) || domains.has(email.slice(at + 1)))) ||
-      anyIn(profile.teams, teams) ||
-      anyIn(profile.organizations, organizations) ||
-      anyIn(profile.groups, groups)
+      known.some(([kind, names]) => anyIn(profile[kind], names))
     )
   }
 }
@@ -48,9 +41,7 @@ export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvi
     isFault(outcome) || isAllowed(outcome) ? outcome : { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
   return {
     ...provider,
-    rules: createHash('sha256')
-      .update(JSON.stringify([provider.rules, lists]))
-      .digest('base64url'),
+    rules: digestOf([provider.rules, lists]),
     finish: async (callback) => judge(await provider.finish(callback)),
     async check(login) {
       if (provider.check) return judge(await provider.check(login))

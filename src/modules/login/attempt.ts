@@ -1,7 +1,6 @@
 /** One attempt to log in, from the redirect to the provider to the callback. */
 import { randomBytes } from 'node:crypto'
-import type { Sealer } from '../../lib/secrets/seal.ts'
-import { openText, sealText } from './sealed-text.ts'
+import { openJson, type Seals, sealJson } from './sealed-text.ts'
 
 /** R-3.11: how long an attempt may take, in milliseconds. */
 export const ATTEMPT_MS = 15 * 60_000
@@ -38,8 +37,6 @@ interface CookiePart {
   readonly kept: Readonly<Record<string, string>>
 }
 
-type Seals = Pick<Sealer, 'seal' | 'open'>
-
 /** Ids sort by time, so that the oldest cookies can be removed when there are too many. */
 export function newAttemptId(now: number): string {
   return now.toString(36).padStart(TIME_CHARS, '0') + randomBytes(16).toString('hex')
@@ -47,7 +44,7 @@ export function newAttemptId(now: number): string {
 
 /** The id of the route comes first, unsealed, so that the module that can open the state is found. */
 export function sealState(sealer: Seals, scope: AttemptScope, part: StatePart): string {
-  return `${scope.routeId}.${sealText(sealer, JSON.stringify(part), stateContext(scope))}`
+  return `${scope.routeId}.${sealJson(sealer, part, stateContext(scope))}`
 }
 
 export function routeOfState(state: string): string {
@@ -56,19 +53,17 @@ export function routeOfState(state: string): string {
 
 export function openState(sealer: Seals, scope: AttemptScope, state: string): StatePart | undefined {
   if (routeOfState(state) !== scope.routeId) return undefined
-  const text = openText(sealer, state.slice(scope.routeId.length + 1), stateContext(scope))
   // Only `sealState` seals for this context.
-  return text === undefined ? undefined : (JSON.parse(text) as StatePart)
+  return openJson<StatePart>(sealer, state.slice(scope.routeId.length + 1), stateContext(scope))
 }
 
 export function sealCookie(sealer: Seals, scope: AttemptScope, id: string, part: CookiePart): string {
-  return sealText(sealer, JSON.stringify(part), cookieContext(scope, id))
+  return sealJson(sealer, part, cookieContext(scope, id))
 }
 
 export function openCookie(sealer: Seals, scope: AttemptScope, id: string, value: string): CookiePart | undefined {
-  const text = openText(sealer, value, cookieContext(scope, id))
   // Only `sealCookie` seals for this context.
-  return text === undefined ? undefined : (JSON.parse(text) as CookiePart)
+  return openJson<CookiePart>(sealer, value, cookieContext(scope, id))
 }
 
 function stateContext({ edgeId, routeId }: AttemptScope): string {

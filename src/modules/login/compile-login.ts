@@ -10,8 +10,9 @@ import { routeOfState } from './attempt.ts'
 import { localPath } from './local-path.ts'
 import { hiddenCookies } from './login-cookies.ts'
 import { loginFlow } from './login-flow.ts'
+import type { LoginConfig } from './login-form.ts'
 import type { LoginProvider, ProviderPage } from './login-provider.ts'
-import { type LoginSettings, scopeId } from './login-settings.ts'
+import { readLoginConfig, scopeId } from './login-settings.ts'
 import { type Standing, standingAt } from './login-validity.ts'
 import { storeDown } from './store-down.ts'
 
@@ -25,18 +26,15 @@ const MAX_TOKEN_LENGTH = 4096
 type IdentityHeader = readonly [HeaderName, string]
 
 /** The phases of a login, and what distinguishes the logins of a route. */
-export interface LoginPhases extends Phases {
-  readonly reserves: readonly Reserved[]
-  readonly hidesCookies: readonly string[]
-  readonly request: (ctx: RequestContext) => RequestVerdict | Promise<RequestVerdict>
-  readonly upstream: NonNullable<Phases['upstream']>
+export interface LoginPhases extends Required<Pick<Phases, 'reserves' | 'hidesCookies' | 'request' | 'upstream'>> {
   /** Whether a request for a reserved path names this login. */
   readonly isNamed: (ctx: RequestContext) => boolean
   /** The login that let a request in. */
   readonly loginOf: (ctx: RequestContext) => Login | undefined
 }
 
-export function compileLogin(settings: LoginSettings, provider: LoginProvider, tools: ModuleTools): LoginPhases {
+export function compileLogin(config: LoginConfig, provider: LoginProvider, tools: ModuleTools): LoginPhases {
+  const settings = readLoginConfig(config)
   const { cookies, passesOptions, scope } = settings
   const visitorLogin = new Slot<Login>()
   const standing = standingAt(settings, provider, tools)

@@ -9,19 +9,14 @@ const DEFAULT_PREFIX = 'postern.'
  */
 const HOST_ONLY = '__Host-'
 
-export interface CookieNames {
-  readonly session: string
-  /** The name of an attempt's cookie, without the attempt's id, which follows. */
-  readonly nonce: string
-}
-
-export function cookieNames(prefix: string): CookieNames {
+export function cookieNames(prefix: string) {
   const before = HOST_ONLY + (prefix === '' ? DEFAULT_PREFIX : prefix)
+  // The id of an attempt follows the name of its cookie.
   return { session: `${before}session`, nonce: `${before}nonce.` }
 }
 
 /** The cookies that no upstream may see, in the form of `hidesCookies`. */
-export function hiddenCookies({ session, nonce }: CookieNames): readonly string[] {
+export function hiddenCookies({ session, nonce }: ReturnType<typeof cookieNames>): readonly string[] {
   return [session, `${nonce}*`]
 }
 

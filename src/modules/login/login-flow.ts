@@ -5,7 +5,7 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { ATTEMPT_MS, type AttemptScope, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
-import { localPath, uriOf } from './local-path.ts'
+import { localPath, redirect, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
 import { type LoginSettings, scopeId } from './login-settings.ts'
@@ -25,22 +25,11 @@ const errorForm = /^[\w.-]{1,64}$/
 
 type Pair = readonly [string, string]
 
-interface LoginFlow {
-  /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
-  begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse>
-  /** Handles the return from the provider. */
-  finish(ctx: RequestContext): Promise<Respond | Refuse>
-  /** Ends all logins of the browser on this host. */
-  end(ctx: RequestContext): Promise<Respond | Refuse>
-  /** What a page of the provider may do with logins. */
-  visit(ctx: RequestContext): LoginVisit
-}
-
 export function loginFlow(
   { cookies, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
-): LoginFlow {
+) {
   const [callbackPath] = provider.callbackPaths
   const attemptScope = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
     edgeId,
@@ -54,7 +43,8 @@ export function loginFlow(
   }
 
   return {
-    async begin(ctx, to, isForced) {
+    /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
+    async begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse> {
       const id = newAttemptId(now())
       const state = sealState(sealer, attemptScope(ctx), { id, host: ctx.host, startedAt: now() })
       const beginning = await provider.begin({
@@ -69,13 +59,14 @@ export function loginFlow(
       const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
       // The ids sort by their time.
       const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
-      return redirect(location, [
+      return redirect(302, location, [
         setCookie(cookies.nonce + id, cookie, ATTEMPT_MS / 1000),
         ...surplus.filter(isCookieName).slice(0, 50).map(expireCookie),
       ])
     },
 
-    async finish(ctx) {
+    /** Handles the return from the provider. */
+    async finish(ctx: RequestContext): Promise<Respond | Refuse> {
       const params = new URLSearchParams(ctx.query)
       const [state, ...more] = params.getAll('state')
       if (state === undefined || state === '' || more.length > 0) return { refuse: 'LOGIN_STATE_MISSING' }
@@ -97,25 +88,27 @@ export function loginFlow(
       try {
         const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
         if (isFault(outcome)) return refuse(ctx, outcome, [drop])
-        return redirect(to, [await remember(ctx, outcome), drop])
+        return redirect(302, to, [await remember(ctx, outcome), drop])
       } catch (error) {
         // The attempt cannot be repeated: the provider accepts its code once, and we its answer.
         return storeDown(error, [drop])
       }
     },
 
-    async end(ctx) {
+    /** Ends all logins of the browser on this host. */
+    async end(ctx: RequestContext): Promise<Respond | Refuse> {
       try {
         for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
       } catch (error) {
         // The cookie stays, so that the visitor can try again.
         return storeDown(error)
       }
-      return redirect('/', [expireCookie(cookies.session)])
+      return redirect(302, '/', [expireCookie(cookies.session)])
     },
 
-    visit: (ctx) => ({
-      admit: async (outcome, to) => redirect(to, [await remember(ctx, outcome)]),
+    /** What a page of the provider may do with logins. */
+    visit: (ctx: RequestContext): LoginVisit => ({
+      admit: async (outcome, to) => redirect(302, to, [await remember(ctx, outcome)]),
       endUser: (userId, asked) => {
         const { name, identity } = provider
         return sessions.endUser({ provider: name, identity, userId }, ctx.routeId, asked)
@@ -156,15 +149,4 @@ function providerError(error: string): LoginFault {
 /** Whether text that a browser sent as a cookie name can safely be sent back in `Set-Cookie`. */
 function isCookieName(name: string): boolean {
   return /^[\w.-]{1,200}$/.test(name)
-}
-
-/** R-3.11, step 12. No referrer: the URL of the page that is left may hold a code. */
-function redirect(location: string, cookies: readonly Pair[]): Respond {
-  const headers: Pair[] = [
-    ['Location', location],
-    ['Cache-Control', 'no-store'],
-    ['Referrer-Policy', 'no-referrer'],
-    ...cookies,
-  ]
-  return { respond: { status: 302, headers, body: '' } }
 }

@@ -1,4 +1,5 @@
 /** What the modules that log visitors in have in common: fields of their request forms, and scopes. */
+import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_UINT32 } from '../../model/fields.ts'
@@ -24,11 +25,9 @@ export const loginFields = {
 }
 
 /** The fields of `loginFields`, as they are stored. */
-export interface LoginConfig {
-  readonly options_passthrough: boolean
-  readonly cookie_prefix: string
-  readonly inactivity_timeout: number
-  readonly maximum_duration: number
+export interface LoginConfig extends Static<ReturnType<typeof Type.Object<typeof loginFields>>> {
+  /** Tells several logins of one route apart: letters, digits, `_` and `-`. The login of a module has none. */
+  readonly scope?: string | undefined
 }
 
 export function seconds(description: string) {

@@ -1,5 +1,6 @@
 /** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML implement. */
 
+import { hash } from 'node:crypto'
 import type { Login, LoginUser, UsedAnswer } from '../../model/logins.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
@@ -48,7 +49,7 @@ export interface LoginVisit {
   readonly refuse: (fault: LoginFault) => RequestVerdict
 }
 
-export interface BeginAttempt {
+interface BeginAttempt {
   /** Opaque to the provider, which returns it to the callback. */
   readonly state: string
   readonly redirectUri: string
@@ -56,13 +57,13 @@ export interface BeginAttempt {
   readonly isForced: boolean
 }
 
-export interface Beginning {
+interface Beginning {
   readonly location: string
   /** What `finish` will need, such as a PKCE verifier. Kept sealed in a cookie: a few hundred bytes at most. */
   readonly kept: Readonly<Record<string, string>>
 }
 
-export interface Callback {
+interface Callback {
   readonly redirectUri: string
   readonly state: string
   readonly params: URLSearchParams
@@ -86,6 +87,16 @@ export interface LoginFault {
   readonly fault: VisitorErrorCode | 'log_in_again'
   /** For the log: it must hold no token, and nothing that a visitor sent. */
   readonly reason: string
+}
+
+/** A digest for `identity`, `rules` or a used answer: its length is bounded, and nobody learns from it what was sent. */
+export function digestOf(parts: unknown): string {
+  return hash('sha256', JSON.stringify(parts), 'base64url')
+}
+
+/** A text that a provider sent; empty when it is none, too long, or has control characters. */
+export function boundText(value: unknown, maxLength: number): string {
+  return typeof value === 'string' && value.length <= maxLength && !/\p{Cc}/u.test(value) ? value : ''
 }
 
 export function isFault(outcome: object): outcome is LoginFault {

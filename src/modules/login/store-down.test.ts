@@ -5,17 +5,16 @@ import type { LoginOrigin, LoginSessions } from '../../model/logins.ts'
 import { testTools } from '../testing/test-tools.ts'
 import { compileLogin } from './compile-login.ts'
 import type { LoginProvider } from './login-provider.ts'
-import { readLoginConfig } from './login-settings.ts'
 import { MemorySessions } from './memory-sessions.ts'
 import { storeDown } from './store-down.ts'
 import { TestBrowser } from './testing/test-browser.ts'
 
-const settings = readLoginConfig({
+const settings = {
   options_passthrough: false,
   cookie_prefix: '',
   inactivity_timeout: 0,
   maximum_duration: 0,
-})
+}
 
 /** Lets in everybody, and checks them at every request. */
 const provider: LoginProvider = {

@@ -1,21 +1,17 @@
 /** The `mutual_tls` module: visitors authenticate with a client certificate. */
 import { Type } from '../../lib/shape/type.ts'
-import { enabled, refuseRepeats } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { refuseRepeats } from '../../model/fields.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
 const MAX_AUTHORITIES = 10
 
-const form = Type.Object(
-  {
-    enabled,
-    certificate_authority_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
-      minItems: 1,
-      maxItems: MAX_AUTHORITIES,
-      description: 'Ids of the certificate authorities; a client certificate must chain to one of them.',
-    }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  certificate_authority_ids: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
+    minItems: 1,
+    maxItems: MAX_AUTHORITIES,
+    description: 'Ids of the certificate authorities; a client certificate must chain to one of them.',
+  }),
+})
 
 export interface MutualTlsSettings {
   /** Certificates in PEM: a client certificate must chain to one of them. */

@@ -7,7 +7,6 @@
  * phases.handshake({ clientCertificate: undefined }) // { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
  */
 import { type ClientCertificate, clientCertificate } from '../client-certificate.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { MutualTlsSettings } from './form.ts'
@@ -32,8 +31,6 @@ export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pi
     },
   }
 }
-
-export const mutualTlsTraffic: ModuleTraffic<MutualTlsSettings> = { name: 'mutual_tls', compile: compileMutualTls }
 
 const refused: ConnectionVerdict = { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
 

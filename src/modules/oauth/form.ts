@@ -1,30 +1,20 @@
 /** The `oauth` module: visitors of a route log in with one of the well-known providers. */
 import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
-import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../../model/fields.ts'
 import { type LoginConfig, loginFields, seconds } from '../login/login-form.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 import { checkPrice, checkProvider, type ProviderSettings, providers } from './providers.ts'
 
-const form = Type.Object(
-  {
-    enabled,
-    provider: providers,
-    ...loginFields,
-    auth_check_interval: seconds(
-      'Seconds after which the provider is asked again whether a visitor may still come in; 0: only at the login.',
-    ),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  provider: providers,
+  ...loginFields,
+  auth_check_interval: seconds(
+    'Seconds after which the provider is asked again whether a visitor may still come in; 0: only at the login.',
+  ),
+})
 
-export interface OAuthSettings extends LoginConfig {
-  readonly provider: Static<typeof providers>
-  readonly auth_check_interval: number
-  /** As in `LoginSettings`. */
-  readonly scope?: string | undefined
+export interface OAuthSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {
   /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
   /** Whether to find out and store a user's organizations and teams, for rules to read. */

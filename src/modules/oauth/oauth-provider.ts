@@ -2,8 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
-import type { LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
+import { digestOf, type LoggedIn, type LoginFault, type LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
+import type { OAuthSettings } from './form.ts'
 import { AskFault, type AskProvider, type OAuthKind, type Profile, type WantedFacts } from './kind.ts'
 import { exchange, readJson, type TokenFault, type Tokens } from './oauth-tokens.ts'
 import type { ProviderSettings } from './providers.ts'
@@ -12,19 +13,15 @@ import type { ProviderSettings } from './providers.ts'
 const MAX_MEMBERSHIPS = 50
 const MAX_NAME_LENGTH = 80
 
-interface OAuthClient {
+interface OAuthClient extends OAuthSettings {
   readonly name: string
   readonly kind: OAuthKind
   readonly application: ProviderSettings
-  readonly checkEveryMs: number
-  readonly params: Readonly<Record<string, string>>
-  readonly keepsMemberships: boolean
 }
 
-export function oauthProvider(
-  { name, kind, application, checkEveryMs, params: ownParams, keepsMemberships }: OAuthClient,
-  { fetch }: Pick<ModuleTools, 'fetch'>,
-): LoginProvider {
+export function oauthProvider(client: OAuthClient, { fetch }: Pick<ModuleTools, 'fetch'>): LoginProvider {
+  const { name, kind, application, params: ownParams, keepsMemberships = false } = client
+  const checkEveryMs = client.auth_check_interval * 1000
   const { client_id: clientId, client_secret: clientSecret } = application
   // No provider has all of these lists.
   const lists: Parameters<typeof compileAllowLists>[0] = application
@@ -38,13 +35,13 @@ export function oauthProvider(
     later: checkEveryMs > 0,
   }
   const scope = [...new Set([...kind.scopes(wanted), ...application.scopes])].join(' ')
-  const client = { tokenUrl: kind.tokenUrl, clientId, clientSecret, fetch }
+  const tokenClient = { tokenUrl: kind.tokenUrl, clientId, clientSecret, fetch }
 
   return {
     name,
     clientId,
-    identity: digest([name, clientId, scope]),
-    rules: digest([lists.email_addresses, lists.email_domains, lists.teams, lists.organizations, lists.groups]),
+    identity: digestOf([name, clientId, scope]),
+    rules: digestOf([lists.email_addresses, lists.email_domains, lists.teams, lists.organizations, lists.groups]),
     checkEveryMs,
     callbackPaths: ['/oauth2/callback'],
 
@@ -71,7 +68,7 @@ export function oauthProvider(
       if (code === '' || more.length > 0) {
         return { fault: 'LOGIN_PROVIDER_ERROR', reason: 'the provider sent neither one code nor an error' }
       }
-      const tokens = await exchange(client, {
+      const tokens = await exchange(tokenClient, {
         grant_type: 'authorization_code',
         code,
         redirect_uri: redirectUri,
@@ -105,7 +102,7 @@ export function oauthProvider(
 
   /** RFC 6749 §6: a provider may return a new refresh token, or keep the old one valid. */
   async function renew(refreshToken: string): Promise<Tokens | TokenFault> {
-    const renewed = await exchange(client, { grant_type: 'refresh_token', refresh_token: refreshToken })
+    const renewed = await exchange(tokenClient, { grant_type: 'refresh_token', refresh_token: refreshToken })
     return 'error' in renewed ? renewed : { ...renewed, refreshToken: renewed.refreshToken || refreshToken }
   }
 
@@ -145,8 +142,4 @@ function membershipsOf({ organizations = [], teams = [] }: Profile): string {
 
 function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
-}
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }

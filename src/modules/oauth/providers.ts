@@ -7,22 +7,14 @@ import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { readName } from '../../model/hostport.ts'
 import { checkScopes, scopeList } from '../login/login-form.ts'
+import { applicationFields } from '../policy/engine/openid-form.ts'
 
 export const MAX_ALLOWED = 1000
 /** RFC 5321 §4.5.3.1.3: the longest e-mail address; nothing else in these lists is longer. */
 const MAX_ALLOWED_BYTES = 254
 
 const settings = {
-  client_id: Type.String({
-    default: '',
-    maxBytes: 1024,
-    description: 'Client id of your own application at the provider.',
-  }),
-  client_secret: Type.String({
-    default: '',
-    maxBytes: 4096,
-    description: 'Client secret of your own application at the provider.',
-  }),
+  ...applicationFields,
   scopes: scopeList('Scopes to ask the provider for, besides those that the login itself needs.'),
   email_addresses: allowedList('E-mail addresses, in lower case.'),
   email_domains: allowedList('Domains of e-mail addresses, in lower case; a domain does not include its subdomains.'),

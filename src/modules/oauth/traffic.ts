@@ -11,33 +11,10 @@
  */
 
 import { compileLogin, type LoginPhases } from '../login/compile-login.ts'
-import { readLoginConfig } from '../login/login-settings.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { OAuthSettings } from './form.ts'
-import type { OAuthKind } from './kind.ts'
-import { amazon } from './kinds/amazon.ts'
-import { facebook } from './kinds/facebook.ts'
-import { github } from './kinds/github.ts'
-import { gitlab } from './kinds/gitlab.ts'
-import { google } from './kinds/google.ts'
-import { linkedin } from './kinds/linkedin.ts'
-import { microsoft } from './kinds/microsoft.ts'
-import { twitch } from './kinds/twitch.ts'
+import { kinds, type ProviderName } from './kinds.ts'
 import { oauthProvider } from './oauth-provider.ts'
-
-type ProviderName = keyof OAuthSettings['provider']
-
-const kinds: Readonly<Record<ProviderName, OAuthKind>> = {
-  amazon,
-  facebook,
-  github,
-  gitlab,
-  google,
-  linkedin,
-  microsoft,
-  twitch,
-}
 
 export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): LoginPhases {
   // The keys of the form; `Object.keys` types them as strings.
@@ -45,10 +22,5 @@ export function compileOAuth(settings: OAuthSettings, tools: ModuleTools): Login
   const [name, ...more] = named
   const application = name && settings.provider[name]
   if (!application || more.length > 0) throw new Error('not exactly one provider is named')
-  const checkEveryMs = settings.auth_check_interval * 1000
-  const { scope, params = {}, keepsMemberships = false } = settings
-  const client = { name, kind: kinds[name], application, checkEveryMs, params, keepsMemberships }
-  return compileLogin({ ...readLoginConfig(settings), scope }, oauthProvider(client, tools), tools)
+  return compileLogin(settings, oauthProvider({ ...settings, name, kind: kinds[name], application }, tools), tools)
 }
-
-export const oauthTraffic: ModuleTraffic<OAuthSettings> = { name: 'oauth', compile: compileOAuth }

@@ -1,6 +1,7 @@
 /** Reads the discovery document of a provider: when it is first needed, and then in the background while it is in use. */
 import type { createRemoteJWKSet } from 'jose'
 import type { Configuration } from 'openid-client'
+import { SharedRead } from '../../lib/http/shared-read.ts'
 import { webFetch } from '../login/web-fetch.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { Libraries } from './libraries.ts'
@@ -8,9 +9,6 @@ import type { OidcClient } from './oidc-provider.ts'
 
 /** How long a document and the keys are used before they are read again, in milliseconds. */
 const FRESH_MS = 15 * 60_000
-
-/** How long a failed request is not repeated, in milliseconds, since visitors wait for its answer. */
-const FAILED_MS = 2000
 
 /** The minimum time between fetches for tokens with unknown keys, in milliseconds. Only the provider sends tokens. */
 const KEYS_COOLDOWN_MS = 1000
@@ -34,51 +32,23 @@ export function discovery(
   libraries: () => Promise<Libraries>,
   { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
 ): () => Promise<Discovered> {
-  let known: { readonly discovered: Discovered; readonly readAt: number } | undefined
-  let reading: Promise<Discovered> | undefined
-  let failed: { readonly error: unknown; readonly at: number } | undefined
-
-  const read = async (): Promise<Discovered> => {
-    try {
-      const discovered = await discover(client, await libraries(), fetch)
-      known = { discovered, readAt: now() }
-      failed = undefined
-      return discovered
-    } catch (error) {
-      failed = { error, at: now() }
-      throw error
-    } finally {
-      reading = undefined
-    }
-  }
-
-  const readOnce = (): Promise<Discovered> => {
-    if (failed && now() - failed.at < FAILED_MS) return Promise.reject(failed.error)
-    reading ??= read()
-    return reading
-  }
-
-  return () => {
-    if (!known) return readOnce()
-    if (now() - known.readAt >= FRESH_MS) {
-      readOnce().catch(() => log.debug({ issuer: client.issuer }, 'discovery document cannot be read again'))
-    }
-    return Promise.resolve(known.discovered)
-  }
+  const document = new SharedRead(async () => discover(client, await libraries(), fetch), now)
+  const onFault = () => log.debug({ issuer: client.issuer }, 'discovery document cannot be read again')
+  return () => document.value(FRESH_MS, Number.POSITIVE_INFINITY, onFault)
 }
 
 async function discover(
-  { issuer, clientId, clientSecret }: OidcClient,
+  { issuer, client_id, client_secret }: OidcClient,
   { openid, jose }: Libraries,
   fetch: ModuleTools['fetch'],
 ): Promise<Discovered> {
   const url = new URL(issuer)
   const ask = webFetch(fetch)
-  const basic = openid.ClientSecretBasic(clientSecret)
-  const post = openid.ClientSecretPost(clientSecret)
+  const basic = openid.ClientSecretBasic(client_secret)
+  const post = openid.ClientSecretPost(client_secret)
   const config = await openid.discovery(
     url,
-    clientId,
+    client_id,
     { [openid.clockTolerance]: CLOCK_TOLERANCE },
     (server, ...rest) => {
       const methods = server.token_endpoint_auth_methods_supported

@@ -1,43 +1,33 @@
 /** The `oidc` module: visitors of a route log in with an OpenID Connect provider. */
 import { isIPv4 } from 'node:net'
+import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { enabled } from '../../model/fields.ts'
 import type { AllowLists } from '../login/allow-list.ts'
 import { checkScopes, type LoginConfig, loginFields, scopeList } from '../login/login-form.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
-const form = Type.Object(
-  {
-    enabled,
-    ...loginFields,
-    issuer: Type.String({
-      default: '',
-      maxBytes: 255,
-      description: 'URL of the provider, at which its discovery document is found. `https`, or `http` to loopback.',
-    }),
-    client_id: Type.String({
-      default: '',
-      maxBytes: 1024,
-      description: 'Client id that the provider gave this application.',
-    }),
-    client_secret: Type.String({
-      default: '',
-      maxBytes: 4096,
-      description: 'Client secret that the provider gave this application.',
-    }),
-    scopes: scopeList('Scopes to ask the provider for; `openid` is always asked for.'),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  ...loginFields,
+  issuer: Type.String({
+    default: '',
+    maxBytes: 255,
+    description: 'URL of the provider, at which its discovery document is found. `https`, or `http` to loopback.',
+  }),
+  client_id: Type.String({
+    default: '',
+    maxBytes: 1024,
+    description: 'Client id that the provider gave this application.',
+  }),
+  client_secret: Type.String({
+    default: '',
+    maxBytes: 4096,
+    description: 'Client secret that the provider gave this application.',
+  }),
+  scopes: scopeList('Scopes to ask the provider for; `openid` is always asked for.'),
+})
 
-export interface OidcSettings extends LoginConfig {
-  readonly issuer: string
-  readonly client_id: string
-  readonly client_secret: string
-  readonly scopes: readonly string[]
-  /** As in `LoginSettings`. */
-  readonly scope?: string | undefined
+export interface OidcSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {
   /** Further parameters of the authorization request. */
   readonly params?: Readonly<Record<string, string>>
   /** Seconds after which the provider is asked about the user again; 0 for never. */

@@ -1,22 +1,16 @@
 /** An OpenID Connect provider as logins see it: the code flow with PKCE, with every part of the ID token checked. */
-import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { Login, LoginUser } from '../../model/logins.ts'
-import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
+import type { LoginConfig } from '../login/login-form.ts'
+import { boundText, digestOf, type LoggedIn, type LoginFault, type LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
+import type { OidcSettings } from './form.ts'
 import { loadLibraries } from './libraries.ts'
 import { exchangeFault, reasonOf } from './oidc-faults.ts'
 
-export interface OidcClient {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly scopes: readonly string[]
-  readonly params: Readonly<Record<string, string>>
-  /** As in `LoginProvider`. */
-  readonly checkEveryMs: number
-}
+/** The settings that are about the provider. */
+export type OidcClient = Omit<OidcSettings, keyof LoginConfig>
 
 /** Parameters of a callback that the exchange of its code depends on. */
 const answerParams = ['code', 'state', 'iss'] as const
@@ -25,22 +19,22 @@ export function oidcProvider(
   client: OidcClient,
   { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
 ): LoginProvider {
-  const { issuer, clientId, scopes, params: ownParams, checkEveryMs } = client
+  const { issuer, client_id: clientId, scopes, params: ownParams, check_interval = 0, allow } = client
+  const checkEveryMs = check_interval * 1000
   const discovered = discovery(client, loadLibraries, { fetch, now, log })
-  const scope = [...new Set(['openid', ...scopes])].join(' ')
+  // The lists hold e-mail addresses, which few providers give without this scope.
+  const scope = [...new Set(['openid', ...(allow ? ['email'] : []), ...scopes])].join(' ')
 
   return {
     name: 'oidc',
     url: issuer,
     clientId,
-    identity: createHash('sha256')
-      .update(JSON.stringify(['oidc', issuer, clientId, scope]))
-      .digest('base64url'),
+    identity: digestOf(['oidc', issuer, clientId, scope]),
     rules: '',
     checkEveryMs,
     callbackPaths: ['/oauth2/callback', '/postern/oidc/callback'],
 
-    async begin({ state, redirectUri, isForced }: BeginAttempt): Promise<Beginning | LoginFault> {
+    async begin({ state, redirectUri, isForced }) {
       const { openid } = await loadLibraries()
       const found = await discovered().catch((error: unknown) => down(error))
       if ('fault' in found) return found
@@ -59,7 +53,7 @@ export function oidcProvider(
       return { location: url.href, kept: { verifier, nonce } }
     },
 
-    async finish({ redirectUri, state, params, kept }: Callback): Promise<LoggedIn | LoginFault> {
+    async finish({ redirectUri, state, params, kept }) {
       const { openid } = await loadLibraries()
       const found = await discovered().catch((error: unknown) => down(error))
       if ('fault' in found) return found
@@ -212,13 +206,14 @@ const MAX_NAME_LENGTH = 255
 /** The user that a provider's claims describe. Undefined when the claims have no usable id. */
 function readUser(claims: Readonly<Record<string, unknown>>): LoginUser | undefined {
   const { sub, name, email, email_verified, preferred_username } = claims
-  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_ID_LENGTH || /\p{Cc}/u.test(sub)) return undefined
+  const id = boundText(sub, MAX_ID_LENGTH)
+  if (id === '') return undefined
   return {
-    id: sub,
-    name: text(name, MAX_NAME_LENGTH),
+    id,
+    name: boundText(name, MAX_NAME_LENGTH),
     // At some providers users can enter any address; unverified, it would let them pose as anybody.
-    email: isUnverified({ email_verified }) ? '' : text(email, MAX_EMAIL_LENGTH),
-    username: text(preferred_username, MAX_NAME_LENGTH),
+    email: isUnverified({ email_verified }) ? '' : boundText(email, MAX_EMAIL_LENGTH),
+    username: boundText(preferred_username, MAX_NAME_LENGTH),
   }
 }
 
@@ -229,8 +224,4 @@ function readUser(claims: Readonly<Record<string, unknown>>): LoginUser | undefi
 function isUnverified({ email_verified: verified }: Readonly<Record<string, unknown>>): boolean {
   // Some providers send a string instead of a boolean.
   return verified !== undefined && verified !== true && verified !== 'true'
-}
-
-function text(value: unknown, maxLength: number): string {
-  return typeof value === 'string' && value.length <= maxLength && !/\p{Cc}/u.test(value) ? value : ''
 }

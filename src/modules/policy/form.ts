@@ -3,15 +3,13 @@
 import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
 import { defineModule, type Mention, type ModuleConfig, type Needs } from '../module.ts'
 import { checkPolicy } from './engine/accept.ts'
-import { isActionName } from './engine/action-names.ts'
-import { actions } from './engine/actions.ts'
+import { actions, isActionName } from './engine/actions.ts'
 import { BadExpression } from './engine/cel.ts'
 import { type Token, tokens } from './engine/cel-tokens.ts'
-import { pieces } from './engine/interpolation.ts'
 import type { PolicySettings } from './engine/policy.ts'
 import { form, listPath, type Policy } from './engine/policy-form.ts'
 import { directions } from './engine/policy-phases.ts'
-import { type ExpressionSource, sources } from './engine/sources.ts'
+import { type ExpressionSource, expressionsInSource, sources } from './engine/sources.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 export const policy = defineModule({
@@ -71,11 +69,9 @@ function policyNeeds(policy: Policy): Needs {
  * Looks at the tokens only, which is cheap: this runs inside transactions, where CEL must not be parsed. An expression with
  * an unusual spelling may count as reading more.
  */
-function readsTls({ kind, text }: ExpressionSource): boolean {
-  if (kind === 'pattern' && !text.includes('${')) return false
-  if (kind === 'condition' || kind === 'value' || kind === 'retry') return namesTls(text)
+function readsTls(source: ExpressionSource): boolean {
   try {
-    for (const piece of pieces(text)) if ('expression' in piece && namesTls(piece.expression)) return true
+    for (const expression of expressionsInSource(source)) if (namesTls(expression)) return true
     return false
   } catch (error) {
     // A template that cannot be read cannot run; `accept` refuses it.

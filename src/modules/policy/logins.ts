@@ -3,28 +3,19 @@
 import type { Login } from '../../model/logins.ts'
 import type { LoginPhases } from '../login/compile-login.ts'
 import type { OAuthSettings } from '../oauth/form.ts'
-import type { OidcSettings } from '../oidc/form.ts'
 import type { RequestContext } from '../phases.ts'
 import type { FoundLogin, LoginGuard, PolicyTools } from './engine/action.ts'
 
-type OAuthGiven = Parameters<PolicyTools['guards']['oauth']>[0]
-type OidcGiven = Parameters<PolicyTools['guards']['oidc']>[0]
-
-export interface PolicyLogin {
-  readonly phases: LoginPhases
-  readonly guard: LoginGuard
-}
+export type PolicyLogin = LoginPhases & LoginGuard
 
 export function policyLogin(phases: LoginPhases): PolicyLogin {
-  const guard: LoginGuard = {
-    request: phases.request,
-    upstream: (outgoing, ctx) => phases.upstream(outgoing, ctx),
-    found(ctx) {
+  return {
+    ...phases,
+    found(ctx: RequestContext) {
       const login = phases.loginOf(ctx)
       return login && foundOf(login)
     },
   }
-  return { phases, guard }
 }
 
 function foundOf({ user, kept, createdAt, checkedAt }: Login): FoundLogin {
@@ -41,16 +32,16 @@ function foundOf({ user, kept, createdAt, checkedAt }: Login): FoundLogin {
 export function answering(logins: readonly PolicyLogin[], ctx: RequestContext): LoginGuard | undefined {
   const { reservedPath } = ctx
   if (reservedPath === undefined) return undefined
-  const possible = logins.filter(({ phases }) => phases.reserves.some(({ path }) => path === reservedPath))
-  return (possible.find(({ phases }) => phases.isNamed(ctx)) ?? possible[0])?.guard
+  const possible = logins.filter(({ reserves }) => reserves.some(({ path }) => path === reservedPath))
+  return possible.find((login) => login.isNamed(ctx)) ?? possible[0]
 }
 
-export function oauthSettings(given: OAuthGiven): OAuthSettings {
-  const { provider, clientId, clientSecret, scopes, refreshSeconds } = given
+export function oauthSettings(given: Parameters<PolicyTools['guards']['oauth']>[0]): OAuthSettings {
+  const { provider, client_id, client_secret, scopes, check_interval, ...login } = given
   const application = {
-    client_id: clientId,
-    client_secret: clientSecret,
-    scopes: [...scopes],
+    client_id,
+    client_secret,
+    scopes,
     // Everybody who logs in; the rules that follow decide who is let in.
     email_addresses: [],
     email_domains: [],
@@ -59,33 +50,10 @@ export function oauthSettings(given: OAuthGiven): OAuthSettings {
     groups: [],
   }
   return {
-    ...commonSettings(given),
+    ...login,
     provider: { [provider]: application },
-    auth_check_interval: refreshSeconds,
+    auth_check_interval: check_interval,
     // GitHub sends them only with this scope.
     keepsMemberships: provider === 'github' && scopes.includes('read:org'),
-  }
-}
-
-export function oidcSettings(given: OidcGiven): OidcSettings {
-  const { issuer, clientId, clientSecret, scopes, refreshSeconds } = given
-  return {
-    ...commonSettings(given),
-    issuer,
-    client_id: clientId,
-    client_secret: clientSecret,
-    scopes,
-    check_interval: refreshSeconds,
-  }
-}
-
-function commonSettings({ authId, params, passesOptions, idleSeconds, maximumSeconds }: OAuthGiven | OidcGiven) {
-  return {
-    scope: authId,
-    params,
-    options_passthrough: passesOptions,
-    cookie_prefix: '',
-    inactivity_timeout: idleSeconds,
-    maximum_duration: maximumSeconds,
   }
 }

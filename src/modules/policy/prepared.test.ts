@@ -5,9 +5,10 @@ import { test } from 'node:test'
 import { testTools } from '../testing/test-tools.ts'
 import type { SourceKind } from './engine/action.ts'
 import { actions } from './engine/actions.ts'
+import { expressionsIn } from './engine/expressions-in.ts'
 import { parseHere } from './engine/parsed.ts'
 import { compile, type GivenRule } from './testing/test-policy.ts'
-import { policyTraffic, trafficSteps } from './traffic.ts'
+import { trafficSteps } from './traffic.ts'
 
 /** A different expression for each call, in the form for a setting of this kind. */
 function texts(): { readonly given: string[]; readonly of: (kind: SourceKind) => string } {
@@ -59,8 +60,8 @@ for (const [type, config] of Object.entries(settings)) {
     compile({ inbound: [rule] }, { tools: { expression } })
     assert.deepEqual([...parsed].sort(), [condition, ...given].sort())
     const lists = { inbound: [{ name: '', expressions: [], ...rule }], outbound: [] }
-    const listed = policyTraffic.expressions?.({ place: 'route', ...lists, ipPolicies: {}, readsHandshake: false })
-    assert.deepEqual(listed?.toSorted(), [...parsed].sort())
+    const listed = expressionsIn(lists)
+    assert.deepEqual(listed.toSorted(), [...parsed].sort())
   })
 }
 

@@ -5,8 +5,7 @@ import { check } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../../model/fields.ts'
-import type { Place, Spelling, Where } from '../module.ts'
+import { moduleForm, type Place, type Spelling, type Where } from '../module.ts'
 import { checkPolicy } from './engine/accept.ts'
 import { type Policy, ruleList } from './engine/policy-form.ts'
 import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './engine/policy-phases.ts'
@@ -16,18 +15,14 @@ import { BadYaml, readYaml } from './policy-yaml.ts'
 const MAX_TEXT_BYTES = 512 * 1024
 const MAX_DEPTH = 32
 
-const form = Type.Object(
-  {
-    enabled,
-    value: Type.String({
-      minLength: 1,
-      maxBytes: MAX_TEXT_BYTES,
-      description:
-        'The rules as YAML or JSON: an object with `inbound` and `outbound`, or with `on_tcp_connect` (TCP and TLS edges) or `on_http_request` and `on_http_response` (routes).',
-    }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  value: Type.String({
+    minLength: 1,
+    maxBytes: MAX_TEXT_BYTES,
+    description:
+      'The rules as YAML or JSON: an object with `inbound` and `outbound`, or with `on_tcp_connect` (TCP and TLS edges) or `on_http_request` and `on_http_response` (routes).',
+  }),
+})
 
 export const trafficPolicy: Spelling = {
   name: 'traffic_policy',

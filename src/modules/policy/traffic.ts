@@ -9,67 +9,44 @@
  * (await phases.request(request({ headers: { 'x-debug': '1' } }))).respond.status // 403
  */
 import { createHash } from 'node:crypto'
-import type { ExplainedRule } from '../../model/explanation.ts'
 import { compileBasicAuth } from '../basic_auth/traffic.ts'
 import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
 import { compileCompression } from '../compression/traffic.ts'
 import type { LoginPhases } from '../login/compile-login.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import { compileOAuth } from '../oauth/traffic.ts'
 import { loadLibrariesAhead } from '../oidc/libraries.ts'
 import { compileOidc } from '../oidc/traffic.ts'
 import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
-import type { DryRun, ModuleTools } from '../tools.ts'
+import type { ModuleTools } from '../tools.ts'
 import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
 import type { LoginGuard, Outcome, PolicyTools } from './engine/action.ts'
 import { Evaluator } from './engine/evaluator.ts'
-import { type NotesOptions, PolicyNotes } from './engine/explain-notes.ts'
-import { expressionsIn } from './engine/expressions-in.ts'
 import { Moment } from './engine/moment.ts'
-import { type CompiledPolicy, compilePolicy, compilePolicySteps, type PolicySettings } from './engine/policy.ts'
+import { type CompiledPolicy, compilePolicySteps, type PolicySettings } from './engine/policy.ts'
 import type { PolicyConnection } from './engine/policy-traffic.ts'
-import { answering, oauthSettings, oidcSettings, type PolicyLogin, policyLogin } from './logins.ts'
+import { answering, oauthSettings, type PolicyLogin, policyLogin } from './logins.ts'
+
+/** Notes what the rules of policies do in a dry run. */
+export { PolicyNotes } from './engine/explain-notes.ts'
 
 export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {
-  const { own, logins } = toolsFor(tools)
-  return phasesOf(compilePolicy(settings, own, optionsFor(settings)), { logins, settings, tools })
-}
-
-export const policyTraffic: ModuleTraffic<PolicySettings> = {
-  name: 'policy',
-  compile: compileTraffic,
-  steps: trafficSteps,
-  load: loadPolicies,
-  expressions: expressionsIn,
+  const steps = trafficSteps(settings, tools)
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
 }
 
 /** The same, in small steps. */
 export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Generator<void, Phases, void> {
-  const { own, logins } = toolsFor(tools)
-  return phasesOf(yield* compilePolicySteps(settings, own, optionsFor(settings)), { logins, settings, tools })
+  // Fills with the logins of the policy while it is compiled.
+  const logins: PolicyLogin[] = []
+  const options = { evaluator: evaluator(), key: keyOf(settings) }
+  const policy = yield* compilePolicySteps(settings, policyTools(tools, logins), options)
+  return settings.place === 'route' ? onRequests(policy, logins, tools) : onConnections(policy, settings, tools)
 }
 
 /** Loads what a policy needs, which takes a tenth of a second; called while nobody waits. */
-function loadPolicies({ inbound }: PolicySettings): void {
+export function loadPolicies({ inbound }: PolicySettings): void {
   evaluator()
   if (inbound.some(({ actions }) => actions.some(({ type }) => type === 'openid-connect'))) loadLibrariesAhead()
-}
-
-function optionsFor(settings: PolicySettings): { evaluator: Evaluator; key: string } {
-  return { evaluator: evaluator(), key: keyOf(settings) }
-}
-
-/** The tools for a policy, and a list that fills with its logins while it is compiled. */
-function toolsFor(tools: ModuleTools): { own: PolicyTools; logins: readonly PolicyLogin[] } {
-  const logins: PolicyLogin[] = []
-  return { own: policyTools(tools, (login) => logins.push(login)), logins }
-}
-
-function phasesOf(
-  policy: CompiledPolicy,
-  { logins, settings, tools }: { logins: readonly PolicyLogin[]; settings: PolicySettings; tools: ModuleTools },
-): Phases {
-  return settings.place === 'route' ? onRequests(policy, logins, tools) : onConnections(policy, settings, tools)
 }
 
 let shared: Evaluator | undefined
@@ -85,29 +62,22 @@ function keyOf(settings: PolicySettings): string {
   return createHash('sha256').update(JSON.stringify(settings)).digest('base64url')
 }
 
-function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): PolicyTools {
+function policyTools(tools: ModuleTools, logins: PolicyLogin[]): PolicyTools {
   const keepLogin = (phases: LoginPhases): LoginGuard => {
     const login = policyLogin(phases)
-    keep(login)
-    return login.guard
+    logins.push(login)
+    return login
   }
-  const { now, log, region, counters, onBudgetSpent, fetch, expression, dryRun } = tools
   return {
-    watch: dryRun?.policy,
-    now,
-    log,
-    region,
-    counters,
-    onBudgetSpent,
-    fetch,
-    expression,
+    ...tools,
+    watch: tools.dryRun?.policy,
     guards: {
       basicAuth: compileBasicAuth,
       circuitBreaker: (given, key) => compileCircuitBreaker(given, { ...tools, key: `${tools.key} ${key}` }),
       compression: compileCompression,
       webhook: (given) => compileWebhookVerification(given, tools),
       oauth: (given) => keepLogin(compileOAuth(oauthSettings(given), tools)),
-      oidc: (given) => keepLogin(compileOidc(oidcSettings(given), tools)),
+      oidc: (given) => keepLogin(compileOidc(given, tools)),
     },
   }
 }
@@ -128,8 +98,8 @@ function onRequests(policy: CompiledPolicy, logins: readonly PolicyLogin[], { no
     removesFromRequest: policy.removes('request'),
     removesFromResponse: policy.removes('response'),
     ...(logins.length > 0 && {
-      reserves: logins.flatMap(({ phases }) => phases.reserves),
-      hidesCookies: [...new Set(logins.flatMap(({ phases }) => phases.hidesCookies))],
+      reserves: logins.flatMap(({ reserves }) => reserves),
+      hidesCookies: [...new Set(logins.flatMap(({ hidesCookies }) => hidesCookies))],
     }),
     ...(policy.has('request') && {
       request(ctx) {
@@ -183,11 +153,4 @@ function onConnections(policy: CompiledPolicy, { readsHandshake }: PolicySetting
     accept: (peer, { edgeId, serverName }) => judge({ peer, edgeId, serverName, tls: undefined }),
     release: policy.release,
   }
-}
-
-/** Notes what the rules of policies do in a dry run; `take` returns the notes of one step. */
-export type RuleNotes = DryRun['policy'] & { take(): readonly ExplainedRule[] }
-
-export function policyNotes(options: NotesOptions): RuleNotes {
-  return new PolicyNotes(options)
 }

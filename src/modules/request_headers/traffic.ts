@@ -10,7 +10,6 @@
  */
 import { compileHeaderChanges, render } from '../headers/header-changes.ts'
 import type { HeaderSettings } from '../headers/header-form.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import { compileTemplate } from '../templates/templates.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -34,9 +33,4 @@ export function compileRequestHeaders(
       ctx.replacedHost = render(hostTemplate, moment).replace(/[^\x21-\x7e]/g, '') || ctx.replacedHost
     },
   }
-}
-
-export const requestHeadersTraffic: ModuleTraffic<HeaderSettings> = {
-  name: 'request_headers',
-  compile: compileRequestHeaders,
 }

@@ -12,7 +12,6 @@
 import { isEdgeHeader } from '../../model/header-rules.ts'
 import { compileHeaderChanges } from '../headers/header-changes.ts'
 import type { HeaderSettings } from '../headers/header-form.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 
@@ -30,9 +29,4 @@ export function compileResponseHeaders(
       change(incoming.headers, { ctx, incoming, tools })
     },
   }
-}
-
-export const responseHeadersTraffic: ModuleTraffic<HeaderSettings> = {
-  name: 'response_headers',
-  compile: compileResponseHeaders,
 }

@@ -1,18 +1,23 @@
 /** The page to which an identity provider posts its answers, and how a login continues from there. */
 import { createHash, randomUUID } from 'node:crypto'
 import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
-import { localPath } from '../login/local-path.ts'
-import { isFault, type LoggedIn, type LoginFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
-import { openText, sealText } from '../login/sealed-text.ts'
-import { pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
+import { localPath, redirect } from '../login/local-path.ts'
+import {
+  digestOf,
+  isFault,
+  type LoggedIn,
+  type LoginFault,
+  type LoginVisit,
+  type ProviderPage,
+} from '../login/login-provider.ts'
+import { openJson, sealJson } from '../login/sealed-text.ts'
+import { pathOfRoute, type Refuse, type RequestContext, type RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
-import { answerKey } from './answer-key.ts'
 import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
+import type { SamlSettings } from './form.ts'
 import type { IdentityProvider } from './metadata.ts'
-import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
-import type { SamlClient } from './saml-provider.ts'
 import { readForm } from './sent-form.ts'
 
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
@@ -24,27 +29,27 @@ const ANSWER_MS = 2 * 60_000
  */
 const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
 
+/** What the answer in a POST must be, and where the GET after it goes. */
+interface Way {
+  readonly expected: Pick<Expected, 'requestId' | 'provedSince'>
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly context: string
+}
+
 /** What the POST learned, sealed for the GET. */
-interface Sealed {
+interface Sealed extends Pick<LoggedIn, 'user' | 'endsAt'> {
   /** Random, so that it can be accepted only once. */
   readonly id: string
   readonly at: number
-  readonly user: LoggedIn['user']
-  readonly endsAt?: number | undefined
 }
 
-interface AcsParts extends Pick<SamlClient, 'forcesAuthn' | 'allowsUnsolicited' | 'authorizedGroups'> {
+export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
   /** Part of the context of seals: when the module changes, older sealed answers become useless. */
   readonly seal: string
-}
-
-interface Acs {
-  readonly pages: readonly ProviderPage[]
-  /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
-  finish(answer: string, state: string): Promise<LoggedIn | LoginFault>
 }
 
 /**
@@ -56,8 +61,8 @@ interface Acs {
  * Between the two requests the server stores only that the answer was used. So they may reach different nodes, and no script
  * is needed.
  */
-export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
-  const { provider, ownerOf, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
+export function assertionConsumer(settings: SamlSettings, { provider, ownerOf, seal }: AcsParts, tools: ModuleTools) {
+  const { force_authn: forcesAuthn, allow_idp_initiated: allowsUnsolicited, authorized_groups } = settings
   const { now, sealer, sessions, samlDocuments } = tools
 
   /** Whether something is used for the first time; it is remembered for this long, in milliseconds. */
@@ -68,7 +73,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const judge = async (
     ctx: RequestContext,
     answer: string,
-    expected: Pick<Expected, 'requestId' | 'provedSince'>,
+    expected: Way['expected'],
   ): Promise<Sealed | LoginFault> => {
     const addresses = addressesOf(ctx)
     const idp = await provider().catch(asDown)
@@ -78,10 +83,10 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     const login = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
     if (isFault(login)) return login
     const rememberedMs = expected.requestId === undefined ? MAX_HOLDS_MS + USED_MS : USED_MS
-    if (!(await isFirst(answerKey('assertion', addresses.acs, login.assertionId), rememberedMs))) {
+    if (!(await isFirst(digestOf(['saml', 'assertion', addresses.acs, login.assertionId]), rememberedMs))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the assertion was used before' }
     }
-    if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => login.groups.has(group))) {
+    if (authorized_groups.length > 0 && !authorized_groups.some((group) => login.groups.has(group))) {
       return { fault: 'LOGIN_NOT_ALLOWED', reason: 'the user is in none of the authorized groups' }
     }
     return { id: randomUUID(), at: now(), user: login.user, endsAt: login.endsAt }
@@ -89,12 +94,12 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
 
   /** Opens what was sealed for `context`, if it is fresh and was not used before. */
   const unsealLogin = async (text: string, context: string): Promise<LoggedIn | LoginFault> => {
-    const opened = openText(sealer, text, context)
+    const opened = openJson<Sealed>(sealer, text, context) // only this file seals for this context
     if (opened === undefined)
       return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
-    const { id, at, user, endsAt } = JSON.parse(opened) as Sealed // only this file seals for this context
+    const { id, at, user, endsAt } = opened
     if (now() - at > ANSWER_MS) return { fault: 'LOGIN_STATE_EXPIRED', reason: 'the answer was sealed too long ago' }
-    if (!(await isFirst(answerKey('sealed', id), USED_MS))) {
+    if (!(await isFirst(digestOf(['saml', 'sealed', id]), USED_MS))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the sealed answer was used before' }
     }
     return { user, kept: {}, endsAt }
@@ -104,55 +109,36 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const receive = async (ctx: RequestContext, { refuse }: LoginVisit): Promise<RequestVerdict> => {
     const form = await readForm(ctx, ['SAMLResponse', 'RelayState'])
     if ('verdict' in form) return form.verdict
-    const answer = form.get('SAMLResponse') ?? ''
     const relayState = form.get('RelayState') ?? ''
     const isOurs = routeOfState(relayState) === ctx.routeId
     if (!isOurs && !allowsUnsolicited) {
       return { refuse: relayState === '' ? 'LOGIN_STATE_MISSING' : 'LOGIN_STATE_INVALID' }
     }
-    return isOurs
-      ? receiveSolicited(ctx, answer, relayState, refuse)
-      : receiveUnsolicited(ctx, answer, relayState, refuse)
+    const way = isOurs ? solicited(ctx, relayState) : unsolicited(ctx, relayState)
+    if ('refuse' in way) return way
+    const outcome = await judge(ctx, form.get('SAMLResponse') ?? '', way.expected)
+    if (isFault(outcome)) return refuse(outcome)
+    const query = new URLSearchParams({ ...way.query, answer: sealJson(sealer, outcome, way.context) })
+    return redirect(303, `${pathOfRoute(way.path, ctx.routeId)}?${query.toString()}`)
   }
 
-  const receiveSolicited = async (
-    ctx: RequestContext,
-    answer: string,
-    state: string,
-    refuse: LoginVisit['refuse'],
-  ): Promise<RequestVerdict> => {
+  /** What an answer to a request of ours must be, and where its login continues. */
+  const solicited = (ctx: RequestContext, state: string): Refuse | Way => {
     const opened = openState(sealer, ctx, state)
     if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
     if (now() - opened.startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
     if (opened.host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
-    const outcome = await judge(ctx, answer, {
-      requestId: requestIdOf(state),
-      provedSince: forcesAuthn ? opened.startedAt : undefined,
-    })
-    if (isFault(outcome)) return refuse(outcome)
-    const sealed = sealText(sealer, JSON.stringify(outcome), solicitedContext(state))
-    return onwards(
-      `${pathOfRoute(paths.acs, ctx.routeId)}?${new URLSearchParams({ state, answer: sealed }).toString()}`,
-    )
+    const provedSince = forcesAuthn ? opened.startedAt : undefined
+    const expected = { requestId: requestIdOf(state), provedSince }
+    return { expected, path: paths.acs, query: { state }, context: solicitedContext(state) }
   }
 
-  const receiveUnsolicited = async (
-    ctx: RequestContext,
-    answer: string,
-    relayState: string,
-    refuse: LoginVisit['refuse'],
-  ): Promise<RequestVerdict> => {
+  /** The same for a login that began at the identity provider. */
+  const unsolicited = (ctx: RequestContext, relayState: string): Refuse | Way => {
     const to = targetOf(relayState, ctx.host)
     if (to === undefined) return { refuse: 'LOGIN_TARGET_REFUSED' }
-    const outcome = await judge(ctx, answer, {
-      requestId: undefined,
-      provedSince: forcesAuthn ? now() - ATTEMPT_MS : undefined,
-    })
-    if (isFault(outcome)) return refuse(outcome)
-    const sealed = sealText(sealer, JSON.stringify(outcome), unsolicitedContext(ctx, to))
-    return onwards(
-      `${pathOfRoute(paths.unsolicited, ctx.routeId)}?${new URLSearchParams({ to, answer: sealed }).toString()}`,
-    )
+    const expected = { requestId: undefined, provedSince: forcesAuthn ? now() - ATTEMPT_MS : undefined }
+    return { expected, path: paths.unsolicited, query: { to }, context: unsolicitedContext(ctx, to) }
   }
 
   /** The GET after an unsolicited POST. The setting is checked again, since it may have changed in between. */
@@ -169,13 +155,13 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const unsolicitedContext = ({ edgeId, routeId, host }: RequestContext, to: string): string =>
     `saml unsolicited\0${seal}\0${edgeId}\0${routeId}\0${host}\0${to}`
 
-  return {
-    pages: [
-      { path: paths.acs, methods: ['POST'], answer: receive },
-      { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
-    ],
-    finish: (answer, state) => unsealLogin(answer, solicitedContext(state)),
-  }
+  const pages: readonly ProviderPage[] = [
+    { path: paths.acs, methods: ['POST'], answer: receive },
+    { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
+  ]
+  /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
+  const finish = (answer: string, state: string) => unsealLogin(answer, solicitedContext(state))
+  return { pages, finish }
 }
 
 /** Derived from the relay state, so that the POST, which has no cookies, can compute it again. */

@@ -14,38 +14,7 @@ export interface SamlAnswer {
 }
 
 /** A signed assertion as data, with times and names as they are written. */
-export interface Assertion {
-  readonly id: string
-  readonly issuer: string
-  readonly nameIds: readonly string[]
-  readonly confirmations: readonly Confirmation[]
-  readonly conditions: readonly Conditions[]
-  readonly statements: readonly Statement[]
-  readonly attributes: readonly { readonly name: string; readonly values: readonly string[] }[]
-}
-
-interface Confirmation {
-  readonly method: string
-  readonly recipient: string | undefined
-  readonly inResponseTo: string | undefined
-  readonly notBefore: string | undefined
-  readonly notOnOrAfter: string | undefined
-}
-
-interface Conditions {
-  readonly notBefore: string | undefined
-  readonly notOnOrAfter: string | undefined
-  /** The audiences of each restriction; all restrictions must be met. */
-  readonly audiences: readonly (readonly string[])[]
-  /** Whether it sets a condition that we do not know. */
-  readonly hasOthers: boolean
-}
-
-interface Statement {
-  readonly sessionIndex: string | undefined
-  readonly authnInstant: string | undefined
-  readonly sessionNotOnOrAfter: string | undefined
-}
+export type Assertion = Readonly<ReturnType<typeof readAssertion>>
 
 export interface AnswerFault {
   readonly fault: 'unreadable' | 'encrypted' | 'unsigned' | 'ambiguous' | 'denied' | 'failed' | 'busy'
@@ -186,7 +155,7 @@ function unsignedFault(reason: string): AnswerFault {
   return { fault: 'unsigned', reason }
 }
 
-function readAssertion(element: XmlElement): Assertion {
+function readAssertion(element: XmlElement) {
   const subjects = childrenOf(element, ASSERTION, 'Subject')
   return {
     id: element.attributes.get('ID') ?? '',
@@ -208,7 +177,7 @@ function readAssertion(element: XmlElement): Assertion {
   }
 }
 
-function readConfirmation(element: XmlElement): Confirmation {
+function readConfirmation(element: XmlElement) {
   const data = onlyChild(element, ASSERTION, 'SubjectConfirmationData')?.attributes
   return {
     method: element.attributes.get('Method') ?? '',
@@ -222,13 +191,15 @@ function readConfirmation(element: XmlElement): Confirmation {
 /** Conditions that we know. Only the last needs a check: answers are accepted once, and the second binds others. */
 const known: ReadonlySet<string> = new Set(['OneTimeUse', 'ProxyRestriction', 'AudienceRestriction'])
 
-function readConditions(element: XmlElement): Conditions {
+function readConditions(element: XmlElement) {
   return {
     notBefore: element.attributes.get('NotBefore'),
     notOnOrAfter: element.attributes.get('NotOnOrAfter'),
+    /** The audiences of each restriction; all restrictions must be met. */
     audiences: childrenOf(element, ASSERTION, 'AudienceRestriction').map((each) =>
       childrenOf(each, ASSERTION, 'Audience').map(({ text }) => text.trim()),
     ),
+    /** Whether it sets a condition that we do not know. */
     hasOthers: element.children.some(({ namespace, name }) => namespace !== ASSERTION || !known.has(name)),
   }
 }

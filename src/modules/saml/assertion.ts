@@ -1,6 +1,5 @@
 /** Checks that a signed assertion is about a login here and now, and reads the user. */
 
-import type { LoginUser } from '../../model/logins.ts'
 import type { LoginFault } from '../login/login-provider.ts'
 import type { Assertion, SamlAnswer } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
@@ -22,16 +21,8 @@ export interface Expected {
   readonly provedSince: number | undefined
 }
 
-/** A login as an assertion describes it. */
-interface AssertedLogin {
-  readonly assertionId: string
-  readonly user: LoginUser
-  readonly groups: ReadonlySet<string>
-  /** When the session at the identity provider ends, in milliseconds since 1970; SAML core §2.7.2: ours must end too. */
-  readonly endsAt: number | undefined
-}
-
-export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number): AssertedLogin | LoginFault {
+/** The login that an assertion describes, or why it lets nobody in. */
+export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number): ReturnType<typeof loginOf> {
   const { assertion } = answer
   return (
     addressFault(answer, expected) ??
@@ -108,13 +99,14 @@ function statementFault(
   return undefined
 }
 
-function loginOf(assertion: Assertion): AssertedLogin | LoginFault {
+function loginOf(assertion: Assertion) {
   const { id, nameIds, attributes, statements } = assertion
   const until = statements[0]?.sessionNotOnOrAfter
   const [nameId, another] = nameIds
   if (nameId === undefined || another !== undefined) return ambiguousFault('it has no name of the user, or several')
   const user = readPerson(nameId, attributes)
   if (!user || id === '') return ambiguousFault('the name of the user cannot be used')
+  // SAML core §2.7.2: when the session at the identity provider ends, ours must end too.
   const endsAt = until === undefined ? undefined : timeOf(until) + TOLERANCE_MS
   return { assertionId: id, user, groups: readGroups(attributes), endsAt }
 }

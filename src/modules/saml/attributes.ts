@@ -1,8 +1,8 @@
 /** Reads the user and the groups from the attributes of an assertion, which every provider names differently. */
 import type { LoginUser } from '../../model/logins.ts'
-import type { Assertion } from './answer.ts'
+import { boundText } from '../login/login-provider.ts'
 
-type Attributes = Assertion['attributes']
+type Attributes = readonly { readonly name: string; readonly values: readonly string[] }[]
 
 /** SAML core §8.3.7: the longest persistent name, in characters. */
 const MAX_ID_LENGTH = 256
@@ -46,7 +46,7 @@ const groupNames = [
 
 /** Undefined when the name cannot serve as an id. */
 export function readPerson(nameId: string, attributes: Attributes): LoginUser | undefined {
-  if (nameId === '' || nameId.length > MAX_ID_LENGTH || /\p{Cc}/u.test(nameId)) return undefined
+  if (boundText(nameId, MAX_ID_LENGTH) === '') return undefined
   const [email, name, username] = [emailNames, nameNames, usernameNames].map((names) => valuesOf(attributes, names)[0])
   return {
     id: nameId,
@@ -65,8 +65,4 @@ function valuesOf(attributes: Attributes, names: readonly string[]): string[] {
   return names.flatMap((wanted) =>
     attributes.filter(({ name }) => name.toLowerCase() === wanted).flatMap(({ values }) => values),
   )
-}
-
-function boundText(value: string | undefined, maxLength: number): string {
-  return value !== undefined && value.length <= maxLength && !/\p{Cc}/u.test(value) ? value : ''
 }

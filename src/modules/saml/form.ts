@@ -1,9 +1,10 @@
 /** The `saml` module: visitors of a route log in with an identity provider that speaks SAML 2.0. */
+import type { Static } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { enabled, refuseRepeats } from '../../model/fields.ts'
+import { refuseRepeats } from '../../model/fields.ts'
 import { type LoginConfig, loginFields } from '../login/login-form.ts'
-import { defineModule, type ShownAt } from '../module.ts'
+import { defineModule, moduleForm, type ShownAt } from '../module.ts'
 import { addressesAt, type SamlAddresses } from './addresses.ts'
 import { checkMetadata, isAddress } from './metadata.ts'
 
@@ -20,53 +21,42 @@ const nameIdFormats = [
   'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
 ]
 
-const form = Type.Object(
-  {
-    enabled,
-    ...loginFields,
-    idp_metadata: Type.String({
-      default: '',
-      maxBytes: MAX_METADATA_BYTES,
-      description:
-        'Metadata of the identity provider: its SAML 2.0 `EntityDescriptor` with an `IDPSSODescriptor`, as XML without DTD.',
-    }),
-    idp_metadata_url: Type.String({
-      default: '',
-      maxBytes: 2048,
-      description:
-        'Where the metadata of the identity provider is read instead, and read again every quarter of an hour. `https`, or `http` to loopback.',
-    }),
-    force_authn: Type.Boolean({
-      default: false,
-      description:
-        'Whether the identity provider must ask for credentials at every login, even of those who are logged in there.',
-    }),
-    allow_idp_initiated: Type.Boolean({
-      default: false,
-      description: 'Whether a login may begin at the identity provider, without a visit here before.',
-    }),
-    authorized_groups: Type.Array(Type.String({ minLength: 1, maxBytes: 1024 }), {
-      default: [],
-      maxItems: MAX_GROUPS,
-      description: 'Groups; a visitor must be in one of them. Empty: everybody who logs in is let in.',
-    }),
-    // Clients send the empty string for what their caller left out.
-    nameid_format: Type.Enum([...nameIdFormats, ''], {
-      default: PERSISTENT,
-      description: 'How the identity provider is asked to name visitors. Unset, null or empty: the persistent format.',
-    }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  ...loginFields,
+  idp_metadata: Type.String({
+    default: '',
+    maxBytes: MAX_METADATA_BYTES,
+    description:
+      'Metadata of the identity provider: its SAML 2.0 `EntityDescriptor` with an `IDPSSODescriptor`, as XML without DTD.',
+  }),
+  idp_metadata_url: Type.String({
+    default: '',
+    maxBytes: 2048,
+    description:
+      'Where the metadata of the identity provider is read instead, and read again every quarter of an hour. `https`, or `http` to loopback.',
+  }),
+  force_authn: Type.Boolean({
+    default: false,
+    description:
+      'Whether the identity provider must ask for credentials at every login, even of those who are logged in there.',
+  }),
+  allow_idp_initiated: Type.Boolean({
+    default: false,
+    description: 'Whether a login may begin at the identity provider, without a visit here before.',
+  }),
+  authorized_groups: Type.Array(Type.String({ minLength: 1, maxBytes: 1024 }), {
+    default: [],
+    maxItems: MAX_GROUPS,
+    description: 'Groups; a visitor must be in one of them. Empty: everybody who logs in is let in.',
+  }),
+  // Clients send the empty string for what their caller left out.
+  nameid_format: Type.Enum([...nameIdFormats, ''], {
+    default: PERSISTENT,
+    description: 'How the identity provider is asked to name visitors. Unset, null or empty: the persistent format.',
+  }),
+})
 
-export interface SamlSettings extends LoginConfig {
-  readonly idp_metadata: string
-  readonly idp_metadata_url: string
-  readonly force_authn: boolean
-  readonly allow_idp_initiated: boolean
-  readonly authorized_groups: readonly string[]
-  readonly nameid_format: string
-}
+export interface SamlSettings extends LoginConfig, Omit<Static<typeof form>, 'enabled'> {}
 
 export const saml = defineModule({
   name: 'saml',

@@ -1,14 +1,13 @@
 /** Single logout, by either binding: ends logins when the identity provider says so. */
-import { isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
+import { redirect } from '../login/local-path.ts'
+import { digestOf, isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
+import type { AcsParts } from './acs.ts'
 import { addressesOf, paths } from './addresses.ts'
-import { answerKey } from './answer-key.ts'
 import { timeOf } from './assertion.ts'
 import type { SentLogout } from './logout-request.ts'
 import { logoutAnswerUrl } from './messages.ts'
-import type { IdentityProvider } from './metadata.ts'
-import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
 
@@ -18,12 +17,6 @@ const REQUEST_MS = 10 * 60_000
 /** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
 const MAX_RELAY_STATE = 1024
 
-interface LogoutParts {
-  readonly provider: () => Promise<IdentityProvider>
-  /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
-  readonly ownerOf: (ctx: RequestContext) => string
-}
-
 /**
  * How long a used request is remembered, in milliseconds. Its time may be ahead of ours by as much as it may be behind, and
  * the clock of another node may differ.
@@ -31,10 +24,10 @@ interface LogoutParts {
 const USED_MS = 3 * REQUEST_MS
 
 /** A signed request names a user, whose logins at this route end in all browsers; so the request needs no cookies. */
-export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
-  const { provider, ownerOf } = parts
-  const { now, samlDocuments, requestKey } = tools
-
+export function logoutPages(
+  { provider, ownerOf }: Pick<AcsParts, 'provider' | 'ownerOf'>,
+  { now, samlDocuments, requestKey }: ModuleTools,
+): readonly ProviderPage[] {
   const receive = async (
     ctx: RequestContext,
     { refuse, endUser }: LoginVisit,
@@ -54,11 +47,11 @@ export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly Pr
       return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
     // Marked and carried out in one step: the identity provider may never send another.
-    const asked = { key: answerKey('logout', addresses.logout, id), untilMs: now() + USED_MS }
+    const asked = { key: digestOf(['saml', 'logout', addresses.logout, id]), untilMs: now() + USED_MS }
     if (!(await endUser(nameId, asked))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })
     }
-    if (idp.logoutUrl === undefined) return onwards('/')
+    if (idp.logoutUrl === undefined) return redirect(303, '/')
     const sending = {
       to: idp.logoutUrl,
       addresses,
@@ -66,7 +59,7 @@ export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly Pr
       relayState: relayState.slice(0, MAX_RELAY_STATE),
       now: now(),
     }
-    return onwards(await logoutAnswerUrl(sending, id))
+    return redirect(303, await logoutAnswerUrl(sending, id))
   }
 
   return [

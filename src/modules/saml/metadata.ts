@@ -7,15 +7,7 @@ import { readXml, type XmlElement } from './xml.ts'
 import { binding, METADATA, SIGNATURE } from './xml-names.ts'
 
 /** The part of the metadata that logins need. */
-export interface IdentityProvider {
-  readonly entityId: string
-  /** Where requests for a login go, by the redirect binding. */
-  readonly loginUrl: string
-  /** Where answers to its requests for a logout go, by the redirect binding; undefined when it has none. */
-  readonly logoutUrl: string | undefined
-  /** Certificates of the keys that it signs with, in PEM. */
-  readonly certificates: readonly string[]
-}
+export type IdentityProvider = Readonly<ReturnType<typeof readMetadata>>
 
 /** SAML 2.0 metadata §2.2.1: the longest entity id, in characters. */
 const MAX_ENTITY_ID = 1024
@@ -40,7 +32,7 @@ export function checkMetadata(field: string, xml: string): void {
 }
 
 /** Throws `BadInput`; its message says what the document must be. */
-export function readMetadata(xml: string): IdentityProvider {
+export function readMetadata(xml: string) {
   const root = read(xml)
   if (!isNamed(root, METADATA, 'EntityDescriptor')) {
     throw new BadInput(
@@ -57,12 +49,14 @@ export function readMetadata(xml: string): IdentityProvider {
   if (!role || another) {
     throw new BadInput('describe an identity provider: one `IDPSSODescriptor` inside the `EntityDescriptor`')
   }
+  // Where requests for a login go, by the redirect binding.
   const loginUrl = addressOf(role, 'SingleSignOnService', 'Location')
   if (loginUrl === undefined) {
     throw new BadInput(
       `say where visitors log in: a \`SingleSignOnService\` of the binding \`${binding.redirect}\` with an https URL`,
     )
   }
+  // Where answers to its requests for a logout go, by the same binding; undefined when it has none.
   const logoutUrl =
     addressOf(role, 'SingleLogoutService', 'ResponseLocation') ?? addressOf(role, 'SingleLogoutService', 'Location')
   return { entityId, loginUrl, logoutUrl, certificates: certificatesOf(role) }

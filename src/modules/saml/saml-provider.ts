@@ -1,40 +1,29 @@
 /** An identity provider as logins see it: a signed request by the redirect binding, and an answer by the POST binding. */
-import { createHash, randomUUID } from 'node:crypto'
-import { isFault, type LoginProvider } from '../login/login-provider.ts'
+import { randomUUID } from 'node:crypto'
+import { digestOf, isFault, type LoginProvider } from '../login/login-provider.ts'
 import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { assertionConsumer, requestIdOf } from './acs.ts'
 import { addressesBeside, addressesOf, paths } from './addresses.ts'
-import { identityProvider, type MetadataSource } from './identity-provider.ts'
+import type { SamlSettings } from './form.ts'
+import { identityProvider } from './identity-provider.ts'
 import { logoutPages } from './logout.ts'
 import { loginRequestUrl, ownMetadata } from './messages.ts'
-import { xmlPage } from './responses.ts'
 import { asDown } from './saml-faults.ts'
 
-export interface SamlClient extends MetadataSource {
-  readonly forcesAuthn: boolean
-  readonly allowsUnsolicited: boolean
-  /** Empty: everybody. */
-  readonly authorizedGroups: readonly string[]
-  readonly nameIdFormat: string
-}
-
-export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvider {
-  const { forcesAuthn, allowsUnsolicited, authorizedGroups, nameIdFormat } = client
+export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginProvider {
+  const { idp_metadata, idp_metadata_url, force_authn, authorized_groups, nameid_format: nameIdFormat } = settings
   const { now, requestKey } = tools
-  const provider = identityProvider(client, tools)
-  const identity = digest(['saml', client.idp_metadata_url || writtenEntityId(client.idp_metadata), nameIdFormat])
-  const rules = authorizedGroups.length > 0 ? digest(authorizedGroups) : ''
+  const provider = identityProvider(settings, tools)
+  const identity = digestOf(['saml', idp_metadata_url || writtenEntityId(idp_metadata), nameIdFormat])
+  const rules = authorized_groups.length > 0 ? digestOf(authorized_groups) : ''
   const id = randomUUID()
   const parts = {
     provider,
     // One owner for each visitor: a visitor who sends a lot delays nobody else.
     ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
   }
-  const acs = assertionConsumer(
-    { ...parts, forcesAuthn, allowsUnsolicited, authorizedGroups, seal: `${identity} ${rules}` },
-    tools,
-  )
+  const acs = assertionConsumer(settings, { ...parts, seal: `${identity} ${rules}` }, tools)
 
   return {
     name: 'saml',
@@ -51,7 +40,8 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
         methods: ['GET', 'HEAD'],
         async answer(ctx) {
           const { certificate } = await requestKey()
-          return xmlPage(ownMetadata({ addresses: addressesOf(ctx), certificate, nameIdFormat }))
+          const body = ownMetadata({ addresses: addressesOf(ctx), certificate, nameIdFormat })
+          return { respond: { status: 200, headers: metadataHeaders, body } }
         },
       },
       ...logoutPages(parts, tools),
@@ -62,7 +52,7 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
       if (isFault(idp)) return idp
       const addresses = addressesBeside(redirectUri)
       const sending = { to: idp.loginUrl, addresses, requestKey: await requestKey(), relayState: state, now: now() }
-      const request = { id: requestIdOf(state), nameIdFormat, isForced: isForced || forcesAuthn }
+      const request = { id: requestIdOf(state), nameIdFormat, isForced: isForced || force_authn }
       return { location: await loginRequestUrl(sending, request), kept: {} }
     },
 
@@ -73,11 +63,13 @@ export function samlProvider(client: SamlClient, tools: ModuleTools): LoginProvi
   }
 }
 
+const metadataHeaders = [
+  ['Content-Type', 'application/samlmetadata+xml'],
+  ['Cache-Control', 'no-cache'],
+  ['X-Content-Type-Options', 'nosniff'],
+] as const
+
 /** Only for a digest; the document is checked when it is read. */
 function writtenEntityId(metadata: string): string {
   return /\sentityID\s*=\s*(["'])(.*?)\1/s.exec(metadata)?.[2] ?? ''
-}
-
-function digest(parts: unknown): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }

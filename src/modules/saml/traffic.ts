@@ -11,23 +11,11 @@
  */
 
 import { compileLogin } from '../login/compile-login.ts'
-import { readLoginConfig } from '../login/login-settings.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { SamlSettings } from './form.ts'
 import { samlProvider } from './saml-provider.ts'
 
 export function compileSaml(settings: SamlSettings, tools: ModuleTools): Phases {
-  const client = {
-    idp_metadata: settings.idp_metadata,
-    idp_metadata_url: settings.idp_metadata_url,
-    forcesAuthn: settings.force_authn,
-    allowsUnsolicited: settings.allow_idp_initiated,
-    authorizedGroups: settings.authorized_groups,
-    nameIdFormat: settings.nameid_format,
-  }
-  return compileLogin(readLoginConfig(settings), samlProvider(client, tools), tools)
+  return compileLogin(settings, samlProvider(settings, tools), tools)
 }
-
-export const samlTraffic: ModuleTraffic<SamlSettings> = { name: 'saml', compile: compileSaml }

@@ -1,26 +1,9 @@
 /** The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is refused. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
-type XmlToken = OpenTag | CloseTag | Characters
+type XmlToken = OpenTag | ReturnType<typeof closeTag>['token'] | Characters
 
-export interface OpenTag {
-  readonly kind: 'open'
-  readonly at: number
-  /** The name as it is written, with its prefix. */
-  readonly written: string
-  /** Empty for none. */
-  readonly prefix: string
-  readonly name: string
-  readonly attributes: readonly XmlAttribute[]
-  /** Whether it closes itself. */
-  readonly isEmpty: boolean
-}
-
-interface CloseTag {
-  readonly kind: 'close'
-  readonly at: number
-  readonly written: string
-}
+export type OpenTag = ReturnType<typeof openTag>['token']
 
 interface Characters {
   readonly kind: 'characters'
@@ -29,12 +12,6 @@ interface Characters {
   readonly isBlank: boolean
   /** The text with references replaced. */
   readonly text: string
-}
-
-interface XmlAttribute {
-  readonly prefix: string
-  readonly name: string
-  readonly value: string
 }
 
 /** Throws `BadInput`, whose message can be shown. The lower half of xml.ts, which says why we read XML ourselves. */
@@ -108,10 +85,10 @@ function match(sticky: RegExp, text: string, at: number): RegExpExecArray | null
   return sticky.exec(text)
 }
 
-function openTag(text: string, at: number): { token: OpenTag; end: number } {
+function openTag(text: string, at: number) {
   const start = match(OPEN, text, at)
   if (!start) throw badXml(text, at, '`<` begins no tag; the character itself is written `&lt;`')
-  const attributes: XmlAttribute[] = []
+  const attributes: { readonly prefix: string; readonly name: string; readonly value: string }[] = []
   let end = at + start[0].length
   for (let found = match(ATTRIBUTE, text, end); found; found = match(ATTRIBUTE, text, end)) {
     const { prefix = '', name = '', double, single } = found.groups ?? {}
@@ -125,14 +102,16 @@ function openTag(text: string, at: number): { token: OpenTag; end: number } {
     throw badXml(text, end, 'a tag is not well-formed here; attributes are `name="value"` with spaces between')
   const { prefix = '', name = '' } = start.groups ?? {}
   const isEmpty = close.groups?.slash === '/'
+  // As it is written: the name with its prefix, which is empty for none; `isEmpty` when the tag closes itself.
   const token = { kind: 'open', at, written: start[0].slice(1), prefix, name, attributes, isEmpty } as const
   return { token, end: end + close[0].length }
 }
 
-function closeTag(text: string, at: number): { token: CloseTag; end: number } {
+function closeTag(text: string, at: number) {
   const found = match(CLOSE, text, at)
   if (!found) throw badXml(text, at, 'a closing tag is not well-formed')
-  return { token: { kind: 'close', at, written: found.groups?.written ?? '' }, end: at + found[0].length }
+  const token = { kind: 'close', at, written: found.groups?.written ?? '' } as const
+  return { token, end: at + found[0].length }
 }
 
 function characters(text: string, at: number, end: number): Characters {

@@ -2,6 +2,7 @@
 import { timestamp } from '../../lib/clock.ts'
 import { clientCertificate } from '../client-certificate.ts'
 import type { RequestContext, TlsFacts } from '../phases.ts'
+import { tlsVersions } from '../policy/engine/variable-values.ts'
 import type { TemplateMoment } from './templates.ts'
 
 type Variable = (moment: TemplateMoment) => string
@@ -31,19 +32,12 @@ const path = onRequest(({ target }) => target.split('?', 1)[0] ?? '')
 const query = onRequest((ctx) => ctx.query)
 const startedAt = onRequest(({ peer }) => timestamp(peer.startedAt))
 const serverName = onRequest(({ tls, host }) => tls?.serverName ?? host)
-const tlsVersion = onTls((tls) => versions[tls.version] ?? tls.version)
+const tlsVersion = onTls((tls) => tlsVersions[tls.version] ?? tls.version)
 const cipherSuite = onTls((tls) => tls.cipher)
 const certificateSubject = onTls((tls) => clientCertificate(tls)?.subject)
 const certificateName = onTls((tls) => clientCertificate(tls)?.commonName)
 const certificateSerial = onTls((tls) => clientCertificate(tls)?.serialNumber)
 const status: Variable = ({ incoming }) => (incoming ? String(incoming.status) : '')
-
-const versions: Readonly<Record<string, string>> = {
-  TLSv1: '1.0',
-  'TLSv1.1': '1.1',
-  'TLSv1.2': '1.2',
-  'TLSv1.3': '1.3',
-}
 
 const table: ReadonlyMap<string, Variable> = new Map(
   Object.entries({

@@ -1,8 +1,7 @@
 /** The `tls_termination` module: where TLS ends, and which versions of it are served. */
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
 const minVersion = Type.Optional(
   // R-3.7: the empty string counts as unset.
@@ -12,28 +11,20 @@ const minVersion = Type.Optional(
   }),
 )
 
-const tlsForm = Type.Object(
-  {
-    enabled,
-    terminate_at: Type.Enum(['edge', 'upstream'], {
-      default: 'edge',
-      description:
-        'Where TLS ends. `edge`: here. `upstream`: TLS passes through untouched, and modules that look inside the traffic are refused.',
-    }),
-    min_version: minVersion,
-  },
-  { additionalProperties: false },
-)
+const tlsForm = moduleForm({
+  terminate_at: Type.Enum(['edge', 'upstream'], {
+    default: 'edge',
+    description:
+      'Where TLS ends. `edge`: here. `upstream`: TLS passes through untouched, and modules that look inside the traffic are refused.',
+  }),
+  min_version: minVersion,
+})
 
-const httpsForm = Type.Object(
-  {
-    enabled,
-    // D34: accepted, so that what a GET returned can be sent back.
-    terminate_at: Type.Enum(['edge'], { default: 'edge', description: 'Always `edge` on an HTTPS edge.' }),
-    min_version: minVersion,
-  },
-  { additionalProperties: false },
-)
+const httpsForm = moduleForm({
+  // D34: accepted, so that what a GET returned can be sent back.
+  terminate_at: Type.Enum(['edge'], { default: 'edge', description: 'Always `edge` on an HTTPS edge.' }),
+  min_version: minVersion,
+})
 
 export interface TlsTerminationSettings {
   readonly terminate: 'edge' | 'upstream'

@@ -7,18 +7,12 @@
  * compileTlsTermination({ terminate: 'upstream', minVersion: null }) // {}
  */
 
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, TlsDemands } from '../phases.ts'
 import type { TlsTerminationSettings } from './form.ts'
 
 export function compileTlsTermination({ terminate, minVersion, certificate }: TlsTerminationSettings): Phases {
   if (terminate === 'upstream') return {}
   return { tls: { minVersion: versions[minVersion ?? '1.2'], ...(certificate && { certificate }) } }
-}
-
-export const tlsTerminationTraffic: ModuleTraffic<TlsTerminationSettings> = {
-  name: 'tls_termination',
-  compile: compileTlsTermination,
 }
 
 const versions = {

@@ -3,8 +3,7 @@ import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../../l
 import { totalPrice } from '../../lib/patterns/pattern-price.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
-import { enabled } from '../../model/fields.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 
 const MAX_PATTERNS = 100
 /** The price of all patterns of a module, which may all run for one request: 200 patterns of 100 on average. */
@@ -13,14 +12,10 @@ const MAX_PRICE = 20_000
 const patterns = (description: string) =>
   Type.Array(Type.String({ maxBytes: MAX_PATTERN_BYTES }), { default: [], maxItems: MAX_PATTERNS, description })
 
-const form = Type.Object(
-  {
-    enabled,
-    allow: patterns('RE2 regular expressions; a request passes when one matches anywhere in its `User-Agent`.'),
-    deny: patterns('RE2 regular expressions; a request that none of `allow` matches is refused when one matches.'),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  allow: patterns('RE2 regular expressions; a request passes when one matches anywhere in its `User-Agent`.'),
+  deny: patterns('RE2 regular expressions; a request that none of `allow` matches is refused when one matches.'),
+})
 
 /** RE2 patterns: D35, a request passes when one of `allow` matches or none of `deny` does. */
 export interface UserAgentFilterSettings {

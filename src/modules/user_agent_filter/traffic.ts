@@ -9,7 +9,6 @@
  * decide('Googlebot-Image/1.0') // undefined
  */
 import type { PatternSearch } from '../../lib/patterns/pattern-search.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { UserAgentFilterSettings } from './form.ts'
@@ -60,10 +59,9 @@ export function compileUserAgentFilter(
   }
 }
 
-export const userAgentFilterTraffic: ModuleTraffic<UserAgentFilterSettings> = {
-  name: 'user_agent_filter',
-  compile: compileUserAgentFilter,
-  patterns: ({ allow, deny }) => [allow, deny],
+/** The lists of patterns that are searched. */
+export function patternLists({ allow, deny }: UserAgentFilterSettings): readonly (readonly string[])[] {
+  return [allow, deny]
 }
 
 const refused: RequestVerdict = { refuse: 'USER_AGENT_REFUSED' }

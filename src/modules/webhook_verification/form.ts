@@ -1,19 +1,14 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { enabled } from '../../model/fields.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
-import { defineModule } from '../module.ts'
+import { defineModule, moduleForm } from '../module.ts'
 import { BadSecret, compileVerifier } from './verify.ts'
 
-const form = Type.Object(
-  {
-    enabled,
-    provider: Type.Enum(webhookProviders, { description: 'Who sends the webhooks.' }),
-    secret: Type.String({ minLength: 1, maxBytes: 4096, description: 'The secret agreed with the sender.' }),
-  },
-  { additionalProperties: false },
-)
+const form = moduleForm({
+  provider: Type.Enum(webhookProviders, { description: 'Who sends the webhooks.' }),
+  secret: Type.String({ minLength: 1, maxBytes: 4096, description: 'The secret agreed with the sender.' }),
+})
 
 export interface WebhookVerificationSettings {
   readonly provider: string

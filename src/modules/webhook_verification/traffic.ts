@@ -9,7 +9,6 @@
  * await phases.request(request({ method: 'POST', headers, body: 'Hello, Mars!' })) // { refuse: 'WEBHOOK_REFUSED' }
  */
 
-import type { ModuleTraffic } from '../module-traffic.ts'
 import { bodyMemoryRefusal, type Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { webhookChallenges } from './challenges.ts'
@@ -41,9 +40,4 @@ export function compileWebhookVerification(
       return challenge?.signed?.(body, secret)
     },
   }
-}
-
-export const webhookVerificationTraffic: ModuleTraffic<WebhookVerificationSettings> = {
-  name: 'webhook_verification',
-  compile: compileWebhookVerification,
 }

@@ -48,43 +48,38 @@ export function compileVerifier(provider: string, secret: string): Verifier {
   if (!scheme) throw new Error(`webhooks of ${provider} cannot be verified`)
   // With an empty key, anybody could make the digest.
   if (secret === '') throw new BadSecret('must not be empty')
-  const maxBytes = (): number => MAX_BODY_BYTES
+  const common = { needsBody: true, maxBytes: () => MAX_BODY_BYTES, readsPath: false }
   switch (scheme.kind) {
     case 'hmac':
       return {
+        ...common,
         isPossible: (ctx, now) => isHmacPossible(scheme, ctx.headers, now),
-        needsBody: true,
-        maxBytes,
         readsPath: scheme.signed.includes('{url}'),
         verify: hmac(scheme, keyOf(scheme, secret)),
       }
     case 'token': {
       const isGiven = ({ headers }: RequestContext): boolean => isSameText(headers.get(scheme.header) ?? '', secret)
-      return { isPossible: isGiven, needsBody: false, maxBytes, readsPath: false, verify: isGiven }
+      return { ...common, isPossible: isGiven, needsBody: false, verify: isGiven }
     }
     case 'ecdsa':
       return {
+        ...common,
         isPossible: ({ headers }, now) => ecdsaGiven(scheme, headers, now) !== undefined,
-        needsBody: true,
-        maxBytes,
-        readsPath: false,
         verify: ecdsa(scheme, publicKey(secret)),
       }
     case 'twilio':
       return {
+        ...common,
         isPossible: ({ headers }) => isDigest(headers.get(TWILIO_HEADER) ?? '', 'sha1', 'base64'),
-        needsBody: true,
         maxBytes: (ctx) => (isTwilioForm(ctx) ? MAX_TWILIO_FORM_BYTES : MAX_BODY_BYTES),
         readsPath: true,
         verify: verifyTwilio(secret),
       }
     case 'mailgun':
       return {
+        ...common,
         // Everything is in the body.
         isPossible: () => true,
-        needsBody: true,
-        maxBytes,
-        readsPath: false,
         verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
       }
   }

@@ -9,17 +9,11 @@
  */
 
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
-import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { binaryHead, closeCode, closeFrame, FrameReader, pongFrame } from './frames.ts'
 
 export function compileWebsocketTcpConverter(): Phases {
   return { request: (ctx) => (isHandshake(ctx) ? undefined : refused), bridge: bridgeWebSocket }
-}
-
-export const websocketTcpConverterTraffic: ModuleTraffic = {
-  name: 'websocket_tcp_converter',
-  compile: compileWebsocketTcpConverter,
 }
 
 const refused: RequestVerdict = { refuse: 'WEBSOCKET_REQUIRED', headers: [['Sec-WebSocket-Version', '13']] }

@@ -1,9 +1,7 @@
 /** The agent's page: the menu, the agent's status, and the current view. */
-import { Away } from '../away.tsx'
 import type { MenuGroup } from '../menu.ts'
+import { PageFrame } from '../page-frame.tsx'
 import { usePage } from '../page-state.ts'
-import { SideMenu } from '../side-menu.tsx'
-import { ThemeSwitch } from '../theme-switch.tsx'
 import { ViewHead } from '../view-head.tsx'
 import { AgentExchange } from './agent-exchange.tsx'
 import { AgentTraffic } from './agent-traffic.tsx'
@@ -30,27 +28,18 @@ export function AgentApp() {
   const { location, awaySince } = usePage()
   const path = location.value.path === '/' ? '/traffic' : location.value.path
   const status = useAgentLive<AgentStatus>('/status').value
+  const version = status && <p class="soft small">Agent {status.agent_version}</p>
   return (
-    <div class="frame">
-      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to content
-      </button>
-      <SideMenu groups={groups} path={path}>
-        <ThemeSwitch />
-        {status && <p class="soft small">Agent {status.agent_version}</p>}
-      </SideMenu>
-      <main id="main" tabIndex={-1}>
-        <Away who="agent" />
-        <div role="status">
-          {awaySince.value === undefined && status?.status === 'offline' && (
-            <p class="notice is-bad">
-              The agent lost its connection to the server and is reconnecting. Its tunnels are offline until then.
-            </p>
-          )}
-        </div>
-        <AgentView path={path} />
-      </main>
-    </div>
+    <PageFrame who="agent" groups={groups} path={path} menuEnd={version}>
+      <div role="status">
+        {awaySince.value === undefined && status?.status === 'offline' && (
+          <p class="notice is-bad">
+            The agent lost its connection to the server and is reconnecting. Its tunnels are offline until then.
+          </p>
+        )}
+      </div>
+      <AgentView path={path} />
+    </PageFrame>
   )
 }
 

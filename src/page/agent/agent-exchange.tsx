@@ -1,14 +1,10 @@
 /** One exchange of the agent: its heads, bodies and frames, and the form to replay it. */
 import { useEffect } from 'preact/hooks'
 import type { ListedRow } from '../all-rows.ts'
-import { ExchangeContent, useExchange } from '../exchange-content.tsx'
-import { ExchangeFacts } from '../exchange-facts.tsx'
-import { Freshness, ReadingFault } from '../freshness.tsx'
-import { linkTo } from '../page-location.ts'
+import { ExchangePage, useExchange } from '../exchange-content.tsx'
 import { ReplayForm } from '../replay-form.tsx'
 import { textIn } from '../text-in.ts'
 import { CALM_MS, LIVE_MS } from '../use-live.ts'
-import { ViewHead } from '../view-head.tsx'
 import { visibleText } from '../visible-text.ts'
 import { ExchangeFrames } from './exchange-frames.tsx'
 
@@ -27,24 +23,11 @@ export function AgentExchange({ id, listed }: AgentExchangeProps) {
   // The list is streamed: a change there means that this view is out of date.
   useEffect(() => live.refresh(), [listed?.status, isOpen])
   const { value } = live
+  const title = value && visibleText(`${textIn(value.method)} ${textIn(value.path)}`.slice(0, 120))
   return (
-    <>
-      <ViewHead
-        title={value ? visibleText(`${textIn(value.method)} ${textIn(value.path)}`.slice(0, 120)) : 'Exchange'}
-        note={<Freshness reading={live} />}
-      />
-      <p>
-        <a href={linkTo('/traffic')}>All traffic</a>
-      </p>
-      <ReadingFault reading={live} />
-      {value && (
-        <>
-          <ExchangeFacts exchange={value} />
-          <ReplayForm exchange={value} />
-          <ExchangeFrames exchange={value} />
-          <ExchangeContent exchange={value} absent={absent} />
-        </>
-      )}
-    </>
+    <ExchangePage live={live} title={title} absent={absent}>
+      {value && <ReplayForm exchange={value} />}
+      {value && <ExchangeFrames exchange={value} />}
+    </ExchangePage>
   )
 }

@@ -3,15 +3,15 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Rows } from '../all-rows.ts'
 import { isRecord } from '../api-caller.ts'
 import { countText } from '../count-text.ts'
-import { ExchangeStatus } from '../exchange-status.tsx'
+import { exchangeColumns, requestText } from '../exchange-columns.tsx'
 import { Freshness, ReadingFault } from '../freshness.tsx'
-import { PublicUrl } from '../live-lists.tsx'
+import { PublicUrls } from '../live-lists.tsx'
 import { linkTo } from '../page-location.ts'
 import { usePage } from '../page-state.ts'
 import { PlainText } from '../plain-text.tsx'
 import { type Column, Table } from '../table.tsx'
 import { textIn } from '../text-in.ts'
-import { clockTime, durationText, sizeText } from '../time-text.ts'
+import { TextInput } from '../text-input.tsx'
 import type { Live } from '../use-live.ts'
 import { ViewHead } from '../view-head.tsx'
 import { type AgentFilter, everyExchange, filterExchanges } from './exchange-filter.ts'
@@ -54,21 +54,14 @@ interface FiltersProps {
 
 function Filters({ rows: { rows }, filter, onFilter }: FiltersProps) {
   const names = [...new Set([filter.tunnel, ...rows.map(({ tunnel_name }) => textIn(tunnel_name))])].filter(Boolean)
-  const field = (name: 'method' | 'status', label: string) => (
-    <label>
-      {label}
-      <input
-        value={filter[name]}
-        spellcheck={false}
-        autoComplete="off"
-        onInput={({ currentTarget }) => onFilter({ ...filter, [name]: currentTarget.value })}
-      />
-    </label>
-  )
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      {field('method', 'Method')}
-      {field('status', 'Status (404, 4xx or none)')}
+      <TextInput label="Method" value={filter.method} onText={(method) => onFilter({ ...filter, method })} />
+      <TextInput
+        label="Status (404, 4xx or none)"
+        value={filter.status}
+        onText={(status) => onFilter({ ...filter, status })}
+      />
       <label>
         Tunnel
         <select
@@ -108,19 +101,13 @@ function FirstVisit() {
     <>
       <p>No requests yet. They appear here as they arrive, newest first.</p>
       {urls.length > 0 && <p>Visit one of this agent's public addresses:</p>}
-      <ul>
-        {urls.map((url) => (
-          <li key={url}>
-            <PublicUrl url={url} />
-          </li>
-        ))}
-      </ul>
+      <PublicUrls urls={urls} />
     </>
   )
 }
 
 const columns: readonly Column[] = [
-  { title: 'time', show: ({ started_at }) => clockTime(Date.parse(textIn(started_at))) },
+  exchangeColumns.time,
   {
     title: 'request',
     show: (row) => (
@@ -131,17 +118,13 @@ const columns: readonly Column[] = [
         <PlainText text={textIn(row.path)} most={90} />
       </a>
     ),
-    text: (row) => `${textIn(row.method)} ${textIn(row.host)}${textIn(row.path)}`,
+    text: requestText,
   },
-  {
-    title: 'status',
-    show: (row) => <ExchangeStatus row={row} />,
-    text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
-  },
-  { title: 'duration', show: (row) => (row.is_open === true ? '…' : durationText(Number(row.duration_ms))) },
-  { title: 'size', show: ({ response_bytes }) => sizeText(Number(response_bytes)) },
+  exchangeColumns.status,
+  exchangeColumns.duration,
+  exchangeColumns.size,
   { title: 'frames', show: ({ frame_count }) => (frame_count === 0 ? '' : textIn(frame_count)) },
-  { title: 'visitor', show: (row) => visitorOf(row), text: (row) => visitorOf(row) },
+  { title: 'visitor', show: visitorOf, text: visitorOf },
   {
     title: 'tunnel',
     show: ({ tunnel_name }) => <PlainText text={textIn(tunnel_name)} most={40} />,

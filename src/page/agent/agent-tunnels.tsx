@@ -1,13 +1,14 @@
 /** The tunnels of the agent: their public addresses, services and figures. */
 import { useState } from 'preact/hooks'
-import { type CallFault, isRecord } from '../api-caller.ts'
+import { isRecord } from '../api-caller.ts'
+import { Fact } from '../exchange-facts.tsx'
 import { Freshness, ReadingFault } from '../freshness.tsx'
 import { PublicUrl } from '../live-lists.tsx'
 import { ConfirmDialog } from '../modal.tsx'
-import { usePage } from '../page-state.ts'
 import { PlainText } from '../plain-text.tsx'
 import { textIn } from '../text-in.ts'
 import { durationText } from '../time-text.ts'
+import { useCall } from '../use-call.ts'
 import { Value } from '../value.tsx'
 import { ViewHead } from '../view-head.tsx'
 import { StartTunnel } from './start-tunnel.tsx'
@@ -35,6 +36,7 @@ function Tunnel({ tunnel, onDone }: { readonly tunnel: Shown; readonly onDone: (
   const [isStopping, setStopping] = useState(false)
   const name = textIn(tunnel.name)
   const config = isRecord(tunnel.config) ? tunnel.config : {}
+  const { conns, http } = isRecord(tunnel.metrics) ? tunnel.metrics : {}
   return (
     <section class="card">
       <div class="view-head">
@@ -48,36 +50,19 @@ function Tunnel({ tunnel, onDone }: { readonly tunnel: Shown; readonly onDone: (
         </div>
       </div>
       <dl class="fields">
-        <div>
-          <dt>{tunnel.public_url === '' ? 'labels' : 'address'}</dt>
-          <dd>{tunnel.public_url === '' ? <Value value={tunnel.labels} /> : <PublicUrl url={tunnel.public_url} />}</dd>
-        </div>
-        <div>
-          <dt>service</dt>
-          <dd>
-            <PlainText text={textIn(config.addr)} />
-          </dd>
-        </div>
-        <Figures tunnel={tunnel} isInspected={config.inspect === true} />
+        <Fact name={tunnel.public_url === '' ? 'labels' : 'address'}>
+          {tunnel.public_url === '' ? <Value value={tunnel.labels} /> : <PublicUrl url={tunnel.public_url} />}
+        </Fact>
+        <Fact name="service">
+          <PlainText text={textIn(config.addr)} />
+        </Fact>
+        <Fact name="connections">{connectionsText(isRecord(conns) ? conns : {})}</Fact>
+        <Fact name="requests">
+          {config.inspect === true ? requestsText(isRecord(http) ? http : {}) : 'not inspected'}
+        </Fact>
       </dl>
       {isStopping && <StopDialog name={name} onClose={() => setStopping(false)} onDone={onDone} />}
     </section>
-  )
-}
-
-function Figures({ tunnel, isInspected }: { readonly tunnel: Shown; readonly isInspected: boolean }) {
-  const { conns, http } = isRecord(tunnel.metrics) ? tunnel.metrics : {}
-  return (
-    <>
-      <div>
-        <dt>connections</dt>
-        <dd>{connectionsText(isRecord(conns) ? conns : {})}</dd>
-      </div>
-      <div>
-        <dt>requests</dt>
-        <dd>{isInspected ? requestsText(isRecord(http) ? http : {}) : 'not inspected'}</dd>
-      </div>
-    </>
   )
 }
 
@@ -107,14 +92,10 @@ interface StopDialogProps {
 }
 
 function StopDialog({ name, onClose, onDone }: StopDialogProps) {
-  const { api } = usePage()
-  const [fault, setFault] = useState<CallFault>()
+  const { call, fault } = useCall()
   const stop = async () => {
-    const outcome = await api.call('DELETE', `/tunnels/${encodeURIComponent(name)}`)
-    if (!outcome.ok) {
-      setFault(outcome.fault)
-      return
-    }
+    const outcome = await call('DELETE', `/tunnels/${encodeURIComponent(name)}`)
+    if (!outcome.ok) return
     onClose()
     onDone()
   }

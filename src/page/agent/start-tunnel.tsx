@@ -1,24 +1,19 @@
 /** Starts a tunnel that lives as long as the agent does. */
 import { useState } from 'preact/hooks'
-import type { CallFault } from '../api-caller.ts'
 import { FaultNotice } from '../fault-notice.tsx'
-import { usePage } from '../page-state.ts'
+import { TextInput } from '../text-input.tsx'
+import { useCall } from '../use-call.ts'
 
 const protocols = ['http', 'tcp', 'tls'] as const
 
 const blank = { addr: '', proto: 'http', name: '' }
 
 export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
-  const { api } = usePage()
+  const { call, fault, isBusy } = useCall()
   const [draft, setDraft] = useState(blank)
-  const [fault, setFault] = useState<CallFault>()
-  const [isBusy, setBusy] = useState(false)
   const start = async () => {
-    setBusy(true)
     const { name, ...rest } = draft
-    const outcome = await api.call('POST', '/tunnels', { ...rest, ...(name !== '' && { name }) })
-    setBusy(false)
-    setFault(outcome.ok ? undefined : outcome.fault)
+    const outcome = await call('POST', '/tunnels', { ...rest, ...(name !== '' && { name }) })
     if (!outcome.ok) return
     setDraft(blank)
     onDone()
@@ -33,16 +28,12 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
           void start()
         }}
       >
-        <label>
-          Service (port or address)
-          <input
-            required
-            value={draft.addr}
-            spellcheck={false}
-            autoComplete="off"
-            onInput={({ currentTarget }) => setDraft({ ...draft, addr: currentTarget.value })}
-          />
-        </label>
+        <TextInput
+          label="Service (port or address)"
+          required
+          value={draft.addr}
+          onText={(addr) => setDraft({ ...draft, addr })}
+        />
         <label>
           Protocol
           <select
@@ -54,15 +45,7 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
             ))}
           </select>
         </label>
-        <label>
-          Name (optional)
-          <input
-            value={draft.name}
-            spellcheck={false}
-            autoComplete="off"
-            onInput={({ currentTarget }) => setDraft({ ...draft, name: currentTarget.value })}
-          />
-        </label>
+        <TextInput label="Name (optional)" value={draft.name} onText={(name) => setDraft({ ...draft, name })} />
         <button type="submit" disabled={isBusy}>
           Start
         </button>

@@ -1,8 +1,8 @@
 /** Follows the agent's server-sent events while the page is visible. */
 import { useEffect, useState } from 'preact/hooks'
 import type { ServerEvent } from '../../lib/http/event-stream-reader.ts'
-import type { ListedRow, Rows } from '../all-rows.ts'
-import { type ApiCaller, type CallOutcome, isRecord } from '../api-caller.ts'
+import { type ListedRow, type Rows, readRows } from '../all-rows.ts'
+import { type ApiCaller, isRecord } from '../api-caller.ts'
 import { usePage } from '../page-state.ts'
 import { useFollowed } from '../use-exchanges.ts'
 import type { Live } from '../use-live.ts'
@@ -17,12 +17,7 @@ const RETRY_MS = 1000
 /** The exchanges of the agent as they come. */
 export function useLiveExchanges(): Live<Rows> {
   const { api } = usePage()
-  return useFollowed('all', { stream: '/exchanges/stream', load: () => readList(api), maxRetryMs: RETRY_MS })
-}
-
-async function readList(api: ApiCaller): Promise<CallOutcome<Rows>> {
-  const outcome = await api.get<{ readonly exchanges: readonly unknown[] }>(LIST)
-  return outcome.ok ? { ok: true, value: { rows: outcome.value.exchanges.filter(isRecord), isCut: false } } : outcome
+  return useFollowed('all', { stream: '/exchanges/stream', load: () => readRows(api, LIST), maxRetryMs: RETRY_MS })
 }
 
 /** The frames of an exchange as they come, while it is open. */

@@ -55,17 +55,9 @@ export function startControl(settings: Settings, given: ControlGiven): Promise<S
         log.warn({ err }, 'cannot correct the rows of this node in the database; other nodes may see stale sessions'),
       )
     const api = await openManagementApi({
-      settings,
-      listeners,
-      control,
-      ids,
-      now,
-      log,
-      descriptors,
+      ...{ settings, ids, now, log, descriptors, version },
+      ...{ listeners, control, planeAddresses, supervisor: given },
       publicHttpsPort: settings.publicHttpsPort || portOf(planeAddresses.https),
-      planeAddresses,
-      supervisor: given,
-      version,
     })
     let closing: Promise<void> | undefined
     opened.defer(() => {

@@ -8,8 +8,8 @@ import type { ExplainWork } from '../../model/explanation.ts'
 // this form only.
 serveThread({
   document: async () => {
-    const { doHeavyWork } = await import('../../control-plane/records/worker-tasks.ts')
-    return (work) => doHeavyWork(work as HeavyWork)
+    const { doHeavyWork, heavyResult } = await import('../../control-plane/records/worker-tasks.ts')
+    return (work) => heavyResult(() => doHeavyWork(work as HeavyWork))
   },
   key: async () => {
     const { makeSshKeyPair } = await import('../../lib/ssh-keys/ssh-key-pair.ts')

@@ -1,8 +1,8 @@
 /** Opens the cluster for the data planes of this server. */
 import type { Duplex } from 'node:stream'
 import { Cluster } from '../../control-plane/cluster/cluster.ts'
+import { readChallenge } from '../../control-plane/cluster/cluster-calls.ts'
 import type { NodeFacts } from '../../control-plane/cluster/node-lease.ts'
-import { readChallenge } from '../../control-plane/cluster/read-challenge.ts'
 import type { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
 import type { Store } from '../../control-plane/store/store.ts'
 import { exchangesHere, readAsk } from '../../control-plane/traffic/node-exchanges.ts'

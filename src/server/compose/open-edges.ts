@@ -33,14 +33,9 @@ export function openGate({ live, opened }: OpeningPlane, { mirrors }: Pick<Plane
 /** Edges dial tunnels through the registry, which also reaches those elsewhere once they are attached to it. */
 export function openEdges(
   plane: OpeningPlane,
-  {
-    mirrors,
-    threads,
-    limits,
-    gate,
-    registry,
-  }: Pick<PlaneParts, 'mirrors' | 'threads' | 'limits' | 'gate' | 'registry'>,
+  parts: Pick<PlaneParts, 'mirrors' | 'threads' | 'limits' | 'gate' | 'registry'>,
 ) {
+  const { mirrors, threads, limits, gate, registry } = parts
   const { settings, live, control, sealer, ticketSecret, descriptors, now, log, opened } = plane
   const mayBeAsked = live.derive(allowedBy)
   const edgeWork = new EdgeWork(threads)

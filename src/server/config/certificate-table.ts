@@ -6,49 +6,32 @@ import { setting } from './setting-kinds.ts'
 const agentCertificates = ['own', 'public'] as const
 
 export const certificateTable = {
-  certificateDir: setting({
-    name: 'certificate-dir',
-    takes: 'folder',
-    parse: parse.path,
+  certificateDir: setting('certificate-dir <folder>', parse.path, {
     default: null,
     defaultNote: 'none',
     about:
       'folder of certificates and their keys, such as those of certbot or cert-manager; each is served for the names in it, and read again when it changes',
     example: '/etc/letsencrypt/live',
   }),
-  apiTls: setting({
-    name: 'api-tls',
-    takes: 'on|off',
-    parse: parse.onOff,
+  apiTls: setting('api-tls [on|off]', parse.onOff, {
     default: 'off',
-    bare: 'on',
     about:
       "`on` or `off`: whether the API listener speaks TLS, with the certificate for the name in `--api-url`, or else with one of the server's own authority",
     example: 'on',
   }),
-  agentCertificate: setting({
-    name: 'agent-certificate',
-    takes: 'own|public',
-    parse: parse.oneOf(agentCertificates),
+  agentCertificate: setting('agent-certificate <own|public>', parse.oneOf(agentCertificates), {
     default: 'own',
     about:
       "which certificate agents are shown: `own` is always one of the server's own authority; `public` is that of the name they ask for (uploaded, from a file or issued), which agents that trust only `ca.pem` do not accept",
     example: 'public',
   }),
-  verifyDomains: setting({
-    name: 'verify-domains',
-    takes: 'on|off',
-    parse: parse.onOff,
+  verifyDomains: setting('verify-domains [on|off]', parse.onOff, {
     default: 'off',
-    bare: 'on',
     about:
       '`on` or `off`: whether members and agents must prove with a DNS record that they own a name outside of `--domain`',
     example: 'on',
   }),
-  dnsServers: setting({
-    name: 'dns-servers',
-    takes: 'addresses',
-    parse: parse.dnsServers,
+  dnsServers: setting('dns-servers <addresses>', parse.dnsServers, {
     default: '',
     defaultNote: 'those of this machine',
     about: 'DNS servers to ask for the records that prove names, as `address` or `address:port`, separated by commas',

@@ -6,14 +6,6 @@ import { type Listeners, openEarly } from './listeners.ts'
 import type { Settings } from './read-settings.ts'
 import type { ListenerName } from './systemd-sockets.ts'
 
-interface KnownPorts {
-  readonly listeners: Pick<Listeners, 'agent' | 'cluster'>
-  /** 0 for a node on its own, which announces no ports. */
-  readonly ports: { readonly agent: number; readonly cluster: number }
-  /** Closes listeners that were opened here and are still unused. */
-  close(): void
-}
-
 interface Opening {
   readonly descriptors: Descriptors
   /** Other processes of this server listen on the same port. */
@@ -25,8 +17,9 @@ export async function withKnownPorts(
   { agent, cluster }: Pick<Listeners, 'agent' | 'cluster'>,
   { clusterListen }: Pick<Settings, 'clusterListen'>,
   { descriptors, isShared }: Opening,
-): Promise<KnownPorts> {
+) {
   const opened: EarlyListener[] = []
+  // Those that were opened here and are still unused.
   const close = (): void => {
     for (const each of opened) each.close()
   }
@@ -36,6 +29,7 @@ export async function withKnownPorts(
     opened.push(early)
     return early
   }
+  // A node on its own announces no ports.
   if (!clusterListen || !cluster) return { listeners: { agent, cluster }, ports: { agent: 0, cluster: 0 }, close }
   try {
     const listeners = { agent: await knownPort('agent', agent), cluster: await knownPort('cluster', cluster) }

@@ -1,6 +1,7 @@
 /** What the server listens on, opened before anything slow is loaded. */
 import { fstatSync } from 'node:fs'
 import type { AddressInfo, ServerOpts } from 'node:net'
+import { errorCode } from '../../lib/error-code.ts'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
 import { type EarlyAddress, EarlyListener, type EarlyOptions } from '../../lib/net/early-listener.ts'
 import { addressText, type ListenOn } from '../../lib/net/listen-on.ts'
@@ -161,7 +162,7 @@ async function openSocket<Socket>(
     if (!fstatSync(fd).isSocket()) return `${what} is not a socket`
     return await open({ name, fd })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error) ?? String(error)
     return code === 'EBADF' ? `${what} is not open` : `${what} is not a TCP socket that listens (${code})`
   }
 }

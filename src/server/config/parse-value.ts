@@ -60,8 +60,7 @@ export function host(text: string): string {
 
 /** Names and addresses, separated by commas; none when empty. */
 export function hosts(text: string): readonly string[] {
-  const all = text.split(',').map((each) => each.trim())
-  if (text.trim() === '') return []
+  const all = listed(text)
   if (!all.every((each) => isHost(each) || isIPv6(each))) {
     throw new Error('must be names or addresses, separated by commas')
   }
@@ -70,10 +69,9 @@ export function hosts(text: string): readonly string[] {
 
 /** Networks in CIDR form, separated by commas; none when empty. */
 export function networks(text: string): readonly string[] {
-  if (text.trim() === '') return []
-  return text.split(',').map((each) => {
+  return listed(text).map((each) => {
     try {
-      return readCidr(each.trim()).canonical
+      return readCidr(each).canonical
     } catch {
       throw new Error('must be networks such as `10.0.0.0/24`, separated by commas')
     }
@@ -82,8 +80,7 @@ export function networks(text: string): readonly string[] {
 
 /** Addresses of DNS servers, each with or without a port, separated by commas; none when empty. */
 export function dnsServers(text: string): readonly string[] {
-  if (text.trim() === '') return []
-  const all = text.split(',').map((each) => each.trim())
+  const all = listed(text)
   for (const each of all) {
     const [, bracketed, plain, digits = '53'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(each) ?? []
     const isAddress = isIP(each) !== 0 || isIPv6(bracketed ?? '') || isIPv4(plain ?? '')
@@ -201,19 +198,20 @@ export function domain(text: string): string {
   return name
 }
 
-export function region(text: string): string {
-  if (!/^[a-z0-9][a-z0-9-]{0,31}$/.test(text)) {
-    throw new Error('must be at most 32 lower-case letters, digits and hyphens')
+/** Text of this form, unchanged. */
+function matching(form: RegExp, fault: string): (text: string) => string {
+  return (text) => {
+    if (!form.test(text)) throw new Error(fault)
+    return text
   }
-  return text
 }
 
-export function nodeName(text: string): string {
-  if (!/^[A-Za-z0-9._-]{1,63}$/.test(text)) {
-    throw new Error('must be 1 to 63 letters, digits, dots, hyphens and underscores')
-  }
-  return text
-}
+export const region = matching(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be at most 32 lower-case letters, digits and hyphens')
+
+export const nodeName = matching(
+  /^[A-Za-z0-9._-]{1,63}$/,
+  'must be 1 to 63 letters, digits, dots, hyphens and underscores',
+)
 
 /** A token that an operator chooses; error messages do not repeat it. */
 export function presetToken(text: string): Secret {
@@ -240,16 +238,10 @@ export function acmeDirectory(text: string): string {
   return url.href
 }
 
-export function email(text: string): string {
-  if (text !== '' && !/^[^\s@<>,;:"]{1,64}@[^\s@<>,;:"]{1,255}$/.test(text)) throw new Error('must be an email address')
-  return text
-}
+export const email = matching(/^([^\s@<>,;:"]{1,64}@[^\s@<>,;:"]{1,255})?$/, 'must be an email address')
 
 /** The id of a key, as its issuer wrote it. */
-export function keyId(text: string): string {
-  if (!/^[\x21-\x7e]{0,255}$/.test(text)) throw new Error('must have at most 255 characters and no spaces')
-  return text
-}
+export const keyId = matching(/^[\x21-\x7e]{0,255}$/, 'must have at most 255 characters and no spaces')
 
 /** A key for HMAC in base64 or base64url; error messages do not repeat it. */
 export function macKey(text: string): Secret {
@@ -286,6 +278,11 @@ export function dnsKey(text: string): DnsKey {
     throw new Error('must have a secret in base64, of 16 characters or more')
   }
   return { name: name.replace(/\.$/, '').toLowerCase(), algorithm: known, secret: new Secret(secret) }
+}
+
+/** What commas separate; nothing when empty. */
+function listed(text: string): readonly string[] {
+  return text.trim() === '' ? [] : text.split(',').map((each) => each.trim())
 }
 
 /** A name or an IPv4 address. Text that ends in a number must be an address, so `010.1.1.1` and `1.2` are refused. */

@@ -3,6 +3,7 @@ import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { ownListeners } from '../../lib/net/own-listeners.ts'
 import { namesForAgents } from './own-names.ts'
 import type { Settings } from './read-settings.ts'
+import { listenerNames } from './systemd-sockets.ts'
 
 /** Limits on the size and time of a visitor's request. */
 export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idleTimeoutMs }: Settings) {
@@ -23,8 +24,6 @@ export function allowedBy({ outboundAllow }: Settings): (address: string) => boo
 
 /** Whether this server listens at an address; modules never send requests there (D53). */
 export function ownPorts(settings: Settings): (address: string, port: number) => boolean {
-  const { apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, clusterListen, tcpPorts } =
-    settings
-  const listeners = [apiListen, metricsListen, agentListen, sshListen, httpsListen, httpListen, clusterListen]
-  return ownListeners({ ports: listeners.flatMap((each) => each?.port ?? []), range: tcpPorts })
+  const ports = listenerNames.flatMap((name) => settings[`${name}Listen` as const]?.port ?? [])
+  return ownListeners({ ports, range: settings.tcpPorts })
 }

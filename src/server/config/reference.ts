@@ -17,8 +17,7 @@ Durations have a unit: \`500ms\`, \`30s\`, \`5m\`, \`1h\`.
 
 /** The whole page as Markdown. */
 export function configReference(): string {
-  const shown = settings.filter((each) => !each.hidden)
-  const usual = shown.filter((each) => !each.envOnly)
+  const usual = settings.filter((each) => !each.envOnly)
   return [
     intro,
     table(['flag', 'variable', 'default', 'what it sets'], usual.map(row)),
@@ -26,7 +25,7 @@ export function configReference(): string {
     'These are secrets, so there are no flags and no keys for them. Those that begin with `POSTERN_BOOTSTRAP_` are used on the first start only.\n',
     table(
       ['variable', 'default', 'what it sets'],
-      shown.filter((each) => each.envOnly).map((each) => row(each).slice(1)),
+      settings.filter((each) => each.envOnly).map((each) => row(each).slice(1)),
     ),
     '## The file\n',
     'The key of a setting is its flag with `_` for `-`. All of them, with example values:\n',

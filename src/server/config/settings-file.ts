@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import { basename, resolve } from 'node:path'
 import type { YAMLError } from 'yaml'
+import { errorCode } from '../../lib/error-code.ts'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
 
 const DEFAULT_FILE = 'postern.yml'
@@ -44,7 +45,7 @@ export function readConfigFile({ named, cwd, isServing }: FilePosition): ConfigF
   try {
     return parseConfig(readSmallFile(path, maxBytes, isServing ? { pipeMs: 0 } : {}), basename(path))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error) ?? String(error)
     if (code === 'ENOENT' && named === undefined) return { entries: new Map(), problems: [] }
     const why = code === 'EFBIG' ? `it has more than ${maxBytes} bytes` : (faults[code] ?? code)
     return { entries: new Map(), problems: [`the settings file ${path} cannot be read: ${why}`] }

@@ -1,6 +1,5 @@
 /** Collects the text of each setting from flags, environment and file, and refuses names that are not settings. */
 import { nearest } from '../../lib/text/nearest.ts'
-import type { Setting } from './setting-kinds.ts'
 import { type Given, readConfigFile } from './settings-file.ts'
 import { clientVariables, configFlag, envName, fileKey, settings } from './settings-table.ts'
 
@@ -21,71 +20,60 @@ interface Gathered {
   readonly problems: readonly string[]
 }
 
+/** What a source says of a setting, or what is wrong with it. */
+type Found = readonly [name: string, given: Given] | string
+
 const flagSettings = settings.filter((each) => !each.envOnly)
 
 /** Reads all sources: a flag wins over a variable, a variable over the file, and a handed-in socket over all. */
 export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: SettingSources): Gathered {
   const file = readConfigFile({ named: flags[configFlag] ?? unlessEmpty(env[envName(configFlag)]), cwd, isServing })
-  const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags), fromHanded(handed)]
+  const found = [...fromFile(file.entries), ...fromEnv(env), ...fromFlags(flags), ...fromHanded(handed)]
   return {
-    given: new Map(layers.flatMap((layer) => [...layer.given])),
-    problems: [...file.problems, ...layers.flatMap((layer) => layer.problems)],
+    given: new Map(found.filter((each) => typeof each !== 'string')),
+    problems: [...file.problems, ...found.filter((each) => typeof each === 'string')],
   }
 }
 
-function fromFlags(flags: Readonly<Record<string, string | undefined>>): Gathered {
+function* fromFlags(flags: Readonly<Record<string, string | undefined>>): Generator<Found> {
   const names = flagSettings.map((each) => each.name)
-  const given = new Map<string, Given>()
-  const problems: string[] = []
   for (const [name, text] of Object.entries(flags)) {
     if (text === undefined || name === configFlag) continue
-    if (names.includes(name)) given.set(name, { text, from: `--${name}` })
+    const flag = `--${name}`
+    if (names.includes(name)) yield [name, { text, from: flag }]
     else
-      problems.push(
-        envOnlyProblem(name, `--${name}`) ??
-          unknown(
-            `--${name}`,
-            names.map((each) => `--${each}`),
-          ),
-      )
+      yield envOnlyProblem(name, flag) ??
+        unknown(
+          flag,
+          names.map((each) => `--${each}`),
+        )
   }
-  return { given, problems }
 }
 
-function fromEnv(env: Readonly<Record<string, string | undefined>>): Gathered {
+function* fromEnv(env: Readonly<Record<string, string | undefined>>): Generator<Found> {
   const byVariable = new Map(settings.map((each) => [envName(each.name), each]))
   const ignored = new Set([...clientVariables, envName(configFlag)])
-  const given = new Map<string, Given>()
-  const problems: string[] = []
   for (const [variable, value] of Object.entries(env)) {
     // An empty variable counts as unset: compose files and CI pass on unset variables that way.
     const text = unlessEmpty(value)
     if (!variable.startsWith('POSTERN_') || text === undefined || ignored.has(variable)) continue
     const known = byVariable.get(variable)
-    if (known) given.set(known.name, { text, from: variable })
-    else if (!isServiceLink(variable, text)) problems.push(unknown(variable, [...byVariable.keys()]))
+    if (known) yield [known.name, { text, from: variable }]
+    else if (!isServiceLink(variable, text)) yield unknown(variable, [...byVariable.keys()])
   }
-  return { given, problems }
 }
 
-function fromHanded(addresses: ReadonlyMap<string, string>): Gathered {
-  const given = [...addresses].map(([name, text]): [string, Given] => [
-    name,
-    { text, from: 'the socket that was passed' },
-  ])
-  return { given: new Map(given), problems: [] }
+function* fromHanded(addresses: ReadonlyMap<string, string>): Generator<Found> {
+  for (const [name, text] of addresses) yield [name, { text, from: 'the socket that was passed' }]
 }
 
-function fromFile(entries: ReadonlyMap<string, Given>): Gathered {
-  const byKey = new Map(flagSettings.map((each): [string, Setting<unknown>] => [fileKey(each.name), each]))
-  const given = new Map<string, Given>()
-  const problems: string[] = []
+function* fromFile(entries: ReadonlyMap<string, Given>): Generator<Found> {
+  const byKey = new Map(flagSettings.map((each) => [fileKey(each.name), each]))
   for (const [key, entry] of entries) {
     const known = byKey.get(key)
-    if (known) given.set(known.name, entry)
-    else problems.push(envOnlyProblem(key, `${key} (${entry.from})`) ?? unknown(key, [...byKey.keys()], entry.from))
+    if (known) yield [known.name, entry]
+    else yield envOnlyProblem(key, `${key} (${entry.from})`) ?? unknown(key, [...byKey.keys()], entry.from)
   }
-  return { given, problems }
 }
 
 function envOnlyProblem(name: string, shown: string): string | undefined {

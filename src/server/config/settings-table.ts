@@ -16,414 +16,277 @@ const tlsVersions = ['1.2', '1.3'] as const
 export const CLUSTER_LISTEN = '0.0.0.0:7444'
 
 export const table = {
-  dataDir: setting({
-    name: 'data-dir',
-    takes: 'folder',
-    parse: parse.path,
+  dataDir: setting('data-dir <folder>', parse.path, {
     default: './data',
     about: 'folder for the database, keys and certificates',
     example: '/var/lib/postern',
   }),
   /** It may contain a password, so do not print it. */
-  databaseUrl: setting({
-    name: 'database-url',
-    takes: 'url',
-    parse: parse.databaseUrl,
+  databaseUrl: setting('database-url <url>', parse.databaseUrl, {
     default: null,
     defaultNote: 'sqlite:<data-dir>/postern.db',
     about: 'the database: a SQLite file, or PostgreSQL, whose data several nodes can share',
     example: 'postgres://postern@db.example.com/postern',
   }),
-  keyFile: setting({
-    name: 'key-file',
-    takes: 'path',
-    parse: parse.path,
+  keyFile: setting('key-file <path>', parse.path, {
     default: null,
     defaultNote: '<data-dir>/secret.key',
     about: 'file of the key that encrypts secrets in the database; created on first start',
     example: '/etc/postern/secret.key',
   }),
-  apiListen: setting({
-    name: 'api-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  apiListen: setting('api-listen <host:port>', parse.listen, {
     default: '127.0.0.1:7400',
     about: 'address of the management API',
     example: '127.0.0.1:7400',
   }),
-  apiUrl: setting({
-    name: 'api-url',
-    takes: 'url',
-    parse: parse.baseUrl,
+  apiUrl: setting('api-url <url>', parse.baseUrl, {
     default: null,
     defaultNote: "the caller's own Host",
     about: 'URL by which callers reach the API; `uri` fields begin with it',
     example: 'https://api.example.com',
     isLive: true,
   }),
-  apiRateLimit: setting({
-    name: 'api-rate-limit',
-    takes: 'number',
-    parse: parse.count,
+  apiRateLimit: setting('api-rate-limit <number>', parse.count, {
     default: '0',
     about: 'API requests per minute for each key; 0 means no limit',
     example: '600',
     isLive: true,
   }),
-  metricsListen: setting({
-    name: 'metrics-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  metricsListen: setting('metrics-listen <host:port>', parse.listen, {
     default: '127.0.0.1:7401',
     about: 'address of `/metrics`',
     example: '127.0.0.1:7401',
   }),
-  agentListen: setting({
-    name: 'agent-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  agentListen: setting('agent-listen <host:port>', parse.listen, {
     default: '0.0.0.0:7443',
     about: 'address at which agents connect, over TLS',
     example: '0.0.0.0:7443',
   }),
-  agentNames: setting({
-    name: 'agent-names',
-    takes: 'names',
-    parse: parse.hosts,
+  agentNames: setting('agent-names <names>', parse.hosts, {
     default: '',
     about: 'further names and addresses by which agents reach this server, separated by commas',
     example: 'tunnels.example.com,192.0.2.7',
     isLive: true,
   }),
   /** Null without other nodes. Port 0 stands for the one that `agentListen` gets. */
-  agentAddress: setting({
-    name: 'agent-address',
-    takes: 'host:port',
-    parse: parse.address,
+  agentAddress: setting('agent-address <host:port>', parse.address, {
     default: null,
     defaultNote: 'the host of --cluster-address and the port of --agent-listen',
     about: 'address at which agents reach this particular node, if several nodes share one name; agents are told it',
     example: 'node-1.example.com:7443',
   }),
-  sshListen: setting({
-    name: 'ssh-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  sshListen: setting('ssh-listen <host:port>', parse.listen, {
     default: '0.0.0.0:2222',
     about: 'address of the SSH gateway, at which `ssh -R` connects',
     example: '0.0.0.0:22',
   }),
-  tlsMinVersion: setting({
-    name: 'tls-min-version',
-    takes: 'version',
-    parse: parse.oneOf(tlsVersions),
+  tlsMinVersion: setting('tls-min-version <version>', parse.oneOf(tlsVersions), {
     default: '1.2',
     about: 'lowest TLS version for agents and, with --api-tls, for the API: 1.2 or 1.3; edges set their own',
     example: '1.3',
     isLive: true,
   }),
-  httpsListen: setting({
-    name: 'https-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  httpsListen: setting('https-listen <host:port>', parse.listen, {
     default: '0.0.0.0:8443',
     about: 'address of HTTPS and TLS edges, which share it by name',
     example: '0.0.0.0:443',
   }),
   /** 0 when the system chooses the port of `httpsListen`. */
-  publicHttpsPort: setting({
-    name: 'public-https-port',
-    takes: 'port',
-    parse: parse.port,
+  publicHttpsPort: setting('public-https-port <port>', parse.port, {
     default: null,
     defaultNote: 'the port of --https-listen',
     about: 'port at which visitors reach HTTPS and TLS edges',
     example: '443',
   }),
-  httpListen: setting({
-    name: 'http-listen',
-    takes: 'host:port',
-    parse: parse.listen,
+  httpListen: setting('http-listen <host:port>', parse.listen, {
     default: '0.0.0.0:8080',
     about: 'address of plain HTTP: endpoints that ask for it, and redirects to HTTPS',
     example: '0.0.0.0:80',
   }),
   /** 0 when the system chooses the port of `httpListen`. */
-  publicHttpPort: setting({
-    name: 'public-http-port',
-    takes: 'port',
-    parse: parse.port,
+  publicHttpPort: setting('public-http-port <port>', parse.port, {
     default: null,
     defaultNote: 'the port of --http-listen',
     about: 'port at which visitors reach plain HTTP',
     example: '80',
   }),
-  trustedProxies: setting({
-    name: 'trusted-proxies',
-    takes: 'networks',
-    parse: parse.networks,
+  trustedProxies: setting('trusted-proxies <networks>', parse.networks, {
     default: '',
     about:
       'networks of load balancers in front of the listeners of visitors and agents, separated by commas; they must send a PROXY header',
     example: '10.0.0.0/24,2001:db8::/64',
     isLive: true,
   }),
-  outboundAllow: setting({
-    name: 'outbound-allow',
-    takes: 'networks',
-    parse: parse.networks,
+  outboundAllow: setting('outbound-allow <networks>', parse.networks, {
     default: '',
     about:
       'networks that are not public and that modules may still send requests to, such as that of your own identity provider, separated by commas',
     example: '10.20.0.0/16,127.0.0.1/32',
     isLive: true,
   }),
-  maxConnections: setting({
-    name: 'max-connections',
-    takes: 'number',
-    parse: parse.count,
+  maxConnections: setting('max-connections <number>', parse.count, {
     default: '100000',
     about: 'most open connections, counted separately for visitors, agents and the API; 0 means no limit',
     example: '20000',
     isLive: true,
   }),
-  maxConnectionsPerSource: setting({
-    name: 'max-connections-per-source',
-    takes: 'number',
-    parse: parse.count,
+  maxConnectionsPerSource: setting('max-connections-per-source <number>', parse.count, {
     default: '0',
     about: 'most open connections from one source, which is an IPv4 address or an IPv6 /64 network; 0 means no limit',
     example: '1000',
     isLive: true,
   }),
-  maxRequestsPerSource: setting({
-    name: 'max-requests-per-source',
-    takes: 'number',
-    parse: parse.count,
+  maxRequestsPerSource: setting('max-requests-per-source <number>', parse.count, {
     default: '0',
     about: 'most HTTP requests per second from one source, with bursts of twice as many; 0 means no limit',
     example: '200',
     isLive: true,
   }),
-  maxHandshakes: setting({
-    name: 'max-handshakes',
-    takes: 'number',
-    parse: parse.count,
+  maxHandshakes: setting('max-handshakes <number>', parse.count, {
     default: '0',
     about:
       'most TLS handshakes per second, counted separately for visitors and agents, with bursts of twice as many; 0 means no limit',
     example: '500',
     isLive: true,
   }),
-  maxHandshakesPerSource: setting({
-    name: 'max-handshakes-per-source',
-    takes: 'number',
-    parse: parse.count,
+  maxHandshakesPerSource: setting('max-handshakes-per-source <number>', parse.count, {
     default: '0',
     about: 'most TLS handshakes per second from one source, with bursts of twice as many; 0 means no limit',
     example: '50',
     isLive: true,
   }),
-  maxHeaderBytes: setting({
-    name: 'max-header-bytes',
-    takes: 'bytes',
-    parse: parse.countBetween(8 * 1024, 128 * 1024),
+  maxHeaderBytes: setting('max-header-bytes <bytes>', parse.countBetween(8 * 1024, 128 * 1024), {
     default: '65536',
     about: 'maximum size of the request line and headers of a visitor, in bytes, from 8192 to 131072',
     example: '131072',
     isLive: true,
   }),
-  maxHeaders: setting({
-    name: 'max-headers',
-    takes: 'number',
-    parse: parse.countBetween(20, 1000),
+  maxHeaders: setting('max-headers <number>', parse.countBetween(20, 1000), {
     default: '100',
     about: 'most headers in one request of a visitor, from 20 to 1000',
     example: '200',
     isLive: true,
   }),
-  headerTimeoutMs: setting({
-    name: 'header-timeout',
-    takes: 'duration',
-    parse: parse.durationBetween('1s', '5m'),
+  headerTimeoutMs: setting('header-timeout <duration>', parse.durationBetween('1s', '5m'), {
     default: '15s',
     about: 'how long the request line and headers of a visitor may take over HTTP/1.1, from 1s to 5m',
     example: '30s',
     isLive: true,
   }),
-  idleTimeoutMs: setting({
-    name: 'idle-timeout',
-    takes: 'duration',
-    parse: parse.durationBetween('1s', '24h'),
+  idleTimeoutMs: setting('idle-timeout <duration>', parse.durationBetween('1s', '24h'), {
     default: '5m',
     about:
       'how long a connection of a visitor may be idle, from 1s to 24h; open requests and WebSockets get at least 5m',
     example: '1h',
     isLive: true,
   }),
-  ngrokErrorHeader: setting({
-    name: 'ngrok-error-header',
-    takes: 'on|off',
-    parse: parse.onOff,
+  ngrokErrorHeader: setting('ngrok-error-header [on|off]', parse.onOff, {
     default: 'on',
-    bare: 'on',
     about:
       "`on` or `off`: whether errors sent to visitors also carry ngrok's number in the header `ngrok-error-code`, for scripts written for ngrok",
     example: 'off',
     isLive: true,
   }),
-  tcpListen: setting({
-    name: 'tcp-listen',
-    takes: 'host',
-    parse: parse.host,
+  tcpListen: setting('tcp-listen <host>', parse.host, {
     default: '0.0.0.0',
     about: 'address on which the ports of --tcp-ports are opened',
     example: '0.0.0.0',
   }),
-  tcpPorts: setting({
-    name: 'tcp-ports',
-    takes: 'from-to',
-    parse: parse.portRange,
+  tcpPorts: setting('tcp-ports <from-to>', parse.portRange, {
     default: '20000-20999',
     about: 'ports for TCP edges and TCP endpoints',
     example: '20000-20999',
   }),
-  domain: setting({
-    name: 'domain',
-    takes: 'name',
-    parse: parse.domain,
+  domain: setting('domain <name>', parse.domain, {
     default: 'localhost',
     about: 'domain under which random names are generated',
     example: 'tunnels.example.com',
   }),
-  region: setting({
-    name: 'region',
-    takes: 'name',
-    parse: parse.region,
+  region: setting('region <name>', parse.region, {
     default: 'local',
     about: 'region that the API shows for sessions and tunnels of this node',
     example: 'eu-1',
   }),
   /** Null without other nodes. */
-  clusterListen: setting({
-    name: 'cluster-listen',
-    takes: 'host:port|off',
-    parse: parse.listenOrOff,
+  clusterListen: setting('cluster-listen <host:port|off>', parse.listenOrOff, {
     default: null,
     defaultNote: `${CLUSTER_LISTEN} with PostgreSQL, off with SQLite`,
     about: 'address at which other nodes of the same database connect; `off` leaves this node on its own',
     example: '10.0.0.5:7444',
   }),
   /** Null without other nodes. Port 0 stands for the one that `clusterListen` gets. */
-  clusterAddress: setting({
-    name: 'cluster-address',
-    takes: 'host:port',
-    parse: parse.address,
+  clusterAddress: setting('cluster-address <host:port>', parse.address, {
     default: null,
     defaultNote: 'the address of this machine, with the port of --cluster-listen',
     about: 'address at which other nodes reach this one; they learn it from the database',
     example: '10.0.0.5:7444',
   }),
-  nodeName: setting({
-    name: 'node',
-    takes: 'name',
-    parse: parse.nodeName,
+  nodeName: setting('node <name>', parse.nodeName, {
     default: null,
     defaultNote: "the host's name",
     about: 'name of this node in `/nodes`: 1 to 63 letters, digits, dots, hyphens and underscores',
     example: 'node-1',
   }),
-  sharedLimits: setting({
-    name: 'shared-limits',
-    takes: 'on|off',
-    parse: parse.onOff,
+  sharedLimits: setting('shared-limits [on|off]', parse.onOff, {
     default: 'off',
-    bare: 'on',
     about:
       '`on` or `off`: whether nodes share the capacity of `rate-limit` in traffic policies, so that each allows its part of it; set the same on all nodes',
     example: 'on',
     isLive: true,
   }),
-  bodyMemory: setting({
-    name: 'body-memory',
-    takes: 'size',
-    parse: parse.size,
+  bodyMemory: setting('body-memory <size>', parse.size, {
     default: '64MiB',
     about:
       'memory for request bodies that modules read, such as webhooks to verify; when it is used up, visitors get 503. Divided among workers, each of which gets at least 48 MiB',
     example: '256MiB',
     isLive: true,
   }),
-  exchangeMemory: setting({
-    name: 'exchange-memory',
-    takes: 'size',
-    parse: parse.size,
+  exchangeMemory: setting('exchange-memory <size>', parse.size, {
     default: '64MiB',
     about:
       'memory of a node for exchanges: a quarter is for the latest exchanges of visitors, the rest for heads and bodies that captures keep',
     example: '16MiB',
   }),
-  workers: setting({
-    name: 'workers',
-    takes: 'number',
-    parse: parse.workers,
+  workers: setting('workers <number>', parse.workers, {
     default: 'auto',
     about:
       'number of processes that serve visitors and agents, besides one for the API and the database; `auto` means one per core as far as memory allows, 0 means one process for everything',
     example: '4',
   }),
-  drainTimeoutMs: setting({
-    name: 'drain-timeout',
-    takes: 'duration',
-    parse: parse.duration,
+  drainTimeoutMs: setting('drain-timeout <duration>', parse.duration, {
     default: '30s',
     about: 'how long a stopping server waits for open connections and requests to finish',
     example: '30s',
     isLive: true,
   }),
-  stopDelayMs: setting({
-    name: 'stop-delay',
-    takes: 'duration',
-    parse: parse.duration,
+  stopDelayMs: setting('stop-delay <duration>', parse.duration, {
     default: '0s',
     about:
       'how long a stopping server still accepts connections after `/readyz` reports that it is not ready, so that a load balancer notices first',
     example: '5s',
     isLive: true,
   }),
-  logLevel: setting({
-    name: 'log-level',
-    takes: 'level',
-    parse: parse.oneOf(logLevels),
+  logLevel: setting('log-level <level>', parse.oneOf(logLevels), {
     default: 'info',
     about: `lowest level that is logged: ${logLevels.join(', ')}`,
     example: 'debug',
     isLive: true,
   }),
-  logFormat: setting({
-    name: 'log-format',
-    takes: 'format',
-    parse: parse.oneOf(logFormats),
+  logFormat: setting('log-format <format>', parse.oneOf(logFormats), {
     default: 'auto',
     about: '`json` or `pretty` lines; `auto` is pretty on a terminal',
     example: 'json',
   }),
   ...certificateTable,
   ...acmeTable,
-  bootstrapApiKey: setting({
-    name: 'bootstrap-api-key',
-    takes: 'token',
-    parse: parse.presetToken,
+  bootstrapApiKey: setting('bootstrap-api-key <token>', parse.presetToken, {
     default: null,
     defaultNote: 'generated and printed on first start',
     about: 'presets the API key of the first admin: 32 or more of A-Z a-z 0-9 _',
     example: '32_or_more_characters_of_your_own',
     envOnly: true,
   }),
-  bootstrapAuthtoken: setting({
-    name: 'bootstrap-authtoken',
-    takes: 'token',
-    parse: parse.presetToken,
+  bootstrapAuthtoken: setting('bootstrap-authtoken <token>', parse.presetToken, {
     default: null,
     defaultNote: 'generated and printed on first start',
     about: 'presets the first authtoken of agents: 32 or more of A-Z a-z 0-9 _',

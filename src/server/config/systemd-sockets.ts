@@ -3,7 +3,7 @@ import { nearest } from '../../lib/text/nearest.ts'
 import { SettingsError } from './settings-error.ts'
 
 /** The settings of listeners without their `-listen`, and `tcp` for the port of a TCP edge or endpoint. */
-const listenerNames = ['api', 'metrics', 'agent', 'ssh', 'https', 'http', 'cluster'] as const
+export const listenerNames = ['api', 'metrics', 'agent', 'ssh', 'https', 'http', 'cluster'] as const
 export type ListenerName = (typeof listenerNames)[number]
 
 export interface HandedSocket {

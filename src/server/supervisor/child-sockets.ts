@@ -5,9 +5,10 @@ import { EarlyListener, type ServerHandle } from '../../lib/net/early-listener.t
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import { earlyOptions, openEarly } from '../config/listeners.ts'
 import type { ListenerName } from '../config/systemd-sockets.ts'
-import type { SocketName } from './held-sockets.ts'
+import { kindOf, type SocketName } from './held-sockets.ts'
 import type { FromChild, LendMessage, PortMessage, SocketMessage } from './process-messages.ts'
 import { postponeListening } from './socket-handle.ts'
+import type { ChildBeginning } from './supervised.ts'
 
 /** The ports of TCP edges and endpoints, as a worker gets them. */
 export interface WorkerPorts {
@@ -24,11 +25,6 @@ interface Answer {
   readonly isEarly: boolean
 }
 
-interface ChildSocketsOptions {
-  readonly send: (message: FromChild) => void
-  readonly descriptors: Descriptors
-}
-
 export class ChildSockets implements WorkerPorts {
   readonly #send: (message: FromChild) => void
   readonly #descriptors: Descriptors
@@ -40,7 +36,7 @@ export class ChildSockets implements WorkerPorts {
   #postponed: (() => void)[] | undefined = []
   #lastRequest = 0
 
-  constructor({ send, descriptors }: ChildSocketsOptions) {
+  constructor({ send, descriptors }: Pick<ChildBeginning, 'send' | 'descriptors'>) {
     this.#send = send
     this.#descriptors = descriptors
   }
@@ -137,8 +133,4 @@ export class ChildSockets implements WorkerPorts {
     this.#postponed?.push(postponeListening(handle))
     return EarlyListener.later(handle, address, earlyOptions(kind, this.#descriptors))
   }
-}
-
-function kindOf(name: SocketName): ListenerName | 'tcp' {
-  return name.startsWith('tcp ') ? 'tcp' : (name as ListenerName) // all other names are those of listeners
 }

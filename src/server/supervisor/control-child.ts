@@ -2,21 +2,15 @@
 
 import type { Descriptors } from '../../lib/files/descriptors.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { ListenOn } from '../../lib/net/listen-on.ts'
+import type { Listeners } from '../config/listeners.ts'
 import type { OwnNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read-settings.ts'
-import type {
-  ControlAddresses,
-  FirstCredentials,
-  SupervisorFigures,
-  ToChild,
-  WorkerAddresses,
-} from './process-messages.ts'
+import type { ControlAddresses, FirstCredentials, SupervisorFigures, WorkerAddresses } from './process-messages.ts'
 import { type ChildParts, type RunningChild, runSupervised } from './supervised.ts'
 
 export interface ControlGiven {
   readonly log: Logger
-  readonly listeners: { readonly api: ListenOn; readonly metrics: ListenOn }
+  readonly listeners: Pick<Listeners, 'api' | 'metrics'>
   readonly descriptors: Descriptors
   /** The node, which stays the same when this process is replaced. */
   readonly node: OwnNode
@@ -45,20 +39,15 @@ export interface StartedControl extends RunningChild {
 
 export type StartControl = (settings: Settings, given: ControlGiven) => Promise<StartedControl>
 
-/** `load` loads the code, which takes long. */
 export function runControl(load: () => Promise<StartControl>, parts: ChildParts): void {
-  runSupervised(parts, ({ start, settings, log, descriptors, sockets, send }) => {
+  runSupervised<StartControl, StartedControl>(parts, ({ start, settings, log, descriptors, sockets, send }) => {
     const workers = Promise.withResolvers<WorkerAddresses>()
     let figures: SupervisorFigures = { restarts: { control: 0, worker: 0 }, lostLines: 0 }
     let running: StartedControl | undefined
-    const loading = load()
-    // A failure is reported to those that await it.
-    loading.catch(() => {})
     return {
-      load: () => loading,
-      async run() {
-        const begin = await loading
-        const started = await begin(settings, {
+      load,
+      async run(begin) {
+        running = await begin(settings, {
           ...{ log, descriptors, linkPath: start.linkPath, node: start.node },
           listeners: {
             api: sockets.listener('api', settings.apiListen),
@@ -69,14 +58,16 @@ export function runControl(load: () => Promise<StartControl>, parts: ChildParts)
           onListening: () => send({ type: 'listening' }),
           workersReady: workers.promise,
         })
-        running = started
-        const { addresses, sshHostKey, firstStart } = started
-        return {
-          running: started,
-          announce: () => send({ type: 'ready', role: 'control', addresses, sshHostKey, firstStart }),
-        }
+        return running
       },
-      receive(message: ToChild) {
+      ready: ({ addresses, sshHostKey, firstStart }) => ({
+        type: 'ready',
+        role: 'control',
+        addresses,
+        sshHostKey,
+        firstStart,
+      }),
+      receive(message) {
         if (message.type === 'workers') workers.resolve(message.addresses)
         else if (message.type === 'figures') figures = message.figures
         else if (message.type === 'stopping') running?.stopping()

@@ -5,6 +5,10 @@ import type { ListenerName } from '../config/systemd-sockets.ts'
 /** A listener, or the port of a TCP edge. */
 export type SocketName = ListenerName | `tcp ${number}`
 
+export function kindOf(name: SocketName): ListenerName | 'tcp' {
+  return name.startsWith('tcp ') ? 'tcp' : (name as ListenerName) // all other names are those of listeners
+}
+
 interface HeldSocket {
   readonly address: AddressInfo
   close(): void

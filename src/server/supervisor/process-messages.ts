@@ -56,7 +56,7 @@ export interface StartMessage {
   readonly node: OwnNode
   /** A folder of this server alone for Unix sockets. */
   readonly folder: string
-  /** The secret from which workers derive TLS ticket keys. */
+  /** The secret from which workers derive TLS ticket keys; constant, so that sessions resume at any worker. */
   readonly ticketSecret: Uint8Array
   /** Ports of TCP edges that a service manager handed in. */
   readonly handedPorts: readonly number[]

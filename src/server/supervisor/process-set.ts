@@ -13,13 +13,14 @@ import { type NodeLife, type OwnNode, ownNode } from '../config/own-node.ts'
 import type { Listen } from '../config/parse-value.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { ChildSlot, type Ending } from './child-slot.ts'
-import type { HeldSockets, SlotSocket, SocketName } from './held-sockets.ts'
+import { type HeldSockets, kindOf, type SlotSocket, type SocketName } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
 import {
   type ChildRole,
   type ControlReady,
   type FromChild,
   type LoadedMessage,
+  type StartMessage,
   SUPERVISION,
   type SupervisorFigures,
   type ToChild,
@@ -28,18 +29,12 @@ import {
 import { ReloadAcks } from './reload-acks.ts'
 import type { BoundSocket } from './socket-handle.ts'
 
-interface GenerationOptions {
+interface GenerationOptions extends Pick<StartMessage, 'folder' | 'ticketSecret' | 'handedPorts'> {
   readonly settings: Settings
   readonly launch: Launch
   readonly newId: (role: ChildRole) => string
   /** The node of all generations. */
   readonly life: NodeLife
-  /** A folder of this server alone. */
-  readonly folder: string
-  /** The secret from which workers derive TLS ticket keys; constant, so that sessions resume at any worker. */
-  readonly ticketSecret: Uint8Array
-  /** Ports of TCP edges that a service manager handed in. */
-  readonly handedPorts: readonly number[]
   readonly sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
   readonly log: Logger
   readonly now: () => number
@@ -487,28 +482,9 @@ function inStep<T>(promise: Promise<T>, what: string): Promise<T> {
 
 /** The address of each listening socket, from the settings. */
 function socketIn(settings: Settings, name: SocketName): SlotSocket {
-  switch (name) {
-    case 'api':
-      return settings.apiListen
-    case 'metrics':
-      return settings.metricsListen
-    case 'agent':
-      return settings.agentListen
-    case 'ssh':
-      return settings.sshListen
-    case 'https':
-      return settings.httpsListen
-    case 'http':
-      return settings.httpListen
-    case 'cluster':
-      return clusterSocket(settings)
-    default:
-      return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
-  }
-}
-
-/** The address for other nodes, which only a node in a cluster opens. */
-function clusterSocket({ clusterListen }: Settings): SlotSocket {
-  if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
-  return clusterListen
+  const kind = kindOf(name)
+  if (kind === 'tcp') return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
+  const address = settings[`${kind}Listen` as const]
+  if (!address) throw new Error('a node on its own has no socket for other nodes')
+  return address
 }

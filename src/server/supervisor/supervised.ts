@@ -29,7 +29,7 @@ export interface ChildParts {
 }
 
 /** What a child of either role begins with. */
-interface ChildBeginning {
+export interface ChildBeginning {
   readonly start: StartMessage
   readonly settings: Settings
   readonly log: Logger
@@ -48,11 +48,13 @@ export interface RunningChild {
 }
 
 /** The part of a child's work that depends on its role. */
-interface ChildWork {
-  /** Resolves when its code is loaded. */
-  load(): Promise<unknown>
-  /** Resolves when it is ready; `announce` reports that. */
-  run(): Promise<{ readonly running: RunningChild; readonly announce: () => void }>
+interface ChildWork<Start, Started> {
+  /** Loads its code, which takes long; connections wait meanwhile. */
+  load(): Promise<Start>
+  /** Resolves when it is ready; `start` is the code that was loaded. */
+  run(start: Start): Promise<Started>
+  /** What it reports when it is ready. */
+  ready(started: Started): FromChild
   /** Handles messages for this role only. */
   receive(message: ToChild): void
 }
@@ -61,10 +63,13 @@ interface ChildWork {
 const LAST_LINES_MS = 1000
 
 /** Runs until the supervisor ends it. */
-export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginning) => ChildWork): void {
+export function runSupervised<Start, Started extends RunningChild>(
+  parts: ChildParts,
+  begin: (beginning: ChildBeginning) => ChildWork<Start, Started>,
+): void {
   const { parent, exit } = parts
   const send = (message: FromChild): void => parent.send(message, () => {})
-  let life: ChildLife | undefined
+  let life: ChildLife<Start, Started> | undefined
   parent.on('message', (message, handle) => {
     if (message.type === 'start') {
       life = new ChildLife(message, parts, begin, send)
@@ -75,13 +80,13 @@ export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginni
   })
 }
 
-class ChildLife {
+class ChildLife<Start, Started extends RunningChild> {
   readonly #parts: ChildParts
   readonly #beginning: ChildBeginning
-  readonly #work: ChildWork
+  readonly #work: ChildWork<Start, Started>
   /** Resolves when it may start. */
   readonly #may = Promise.withResolvers<void>()
-  #loading: Promise<void>
+  readonly #loading: Promise<Start>
   /** How many sockets have not come yet. */
   #missing: number
   #running: RunningChild | undefined
@@ -96,7 +101,7 @@ class ChildLife {
   constructor(
     start: StartMessage,
     parts: ChildParts,
-    begin: (beginning: ChildBeginning) => ChildWork,
+    begin: (beginning: ChildBeginning) => ChildWork<Start, Started>,
     send: ChildBeginning['send'],
   ) {
     this.#parts = parts
@@ -162,10 +167,11 @@ class ChildLife {
     }
   }
 
-  async #load(): Promise<void> {
+  async #load(): Promise<Start> {
     const { descriptors, send } = this.#beginning
-    await Promise.all([descriptors.start(), this.#work.load()])
+    const [start] = await Promise.all([this.#work.load(), descriptors.start()])
     send({ type: 'loaded', version: this.#parts.version, supervision: SUPERVISION, answersUse: true })
+    return start
   }
 
   #use({ settings: carried, round }: UseMessage): void {
@@ -191,12 +197,12 @@ class ChildLife {
   async #run(): Promise<void> {
     const { settings, sockets, send } = this.#beginning
     try {
-      await Promise.all([this.#loading, this.#may.promise, ...this.#taken])
-      const { running, announce } = await this.#work.run()
+      const [start] = await Promise.all([this.#loading, this.#may.promise, ...this.#taken])
+      const running = await this.#work.run(start)
       this.#running = running
       if (this.#newer) running.use(this.#newer)
       sockets.letIn()
-      announce()
+      send(this.#work.ready(running))
       if (this.#round !== undefined) send({ type: 'using', round: this.#round })
       this.#round = undefined
     } catch (error) {

@@ -25,18 +25,6 @@ export interface SupervisorOptions {
   readonly answerMs?: number
 }
 
-interface Supervised extends GenerationReport {
-  /** Resolves when all processes use the settings, or with the ids of those that took too long; these use them once they can. */
-  use(settings: Settings): Promise<readonly string[]>
-  /** Starts the installed version beside the running one, and switches to it; rejects with `UpgradeFailure` if that fails. */
-  upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded>
-  /** The version that serves. */
-  version(): string
-  stop(): Promise<void>
-  /** A folder of this server alone. */
-  readonly folder: string
-}
-
 interface Upgraded {
   readonly from: string
   readonly to: string
@@ -47,20 +35,21 @@ interface Upgraded {
 const TICKET_SECRET_BYTES = 32
 
 /** Starts all processes; when one cannot start, ends all and rejects with `StartFailure`. */
-export async function startSupervisor(settings: Settings, options: SupervisorOptions): Promise<Supervised> {
+export async function startSupervisor(settings: Settings, options: SupervisorOptions) {
   const supervisor = new Supervisor(settings, options)
   const report = await supervisor.start()
   return {
     ...report,
     folder: supervisor.folder,
-    use: (next) => supervisor.use(next),
-    upgrade: (next, onStep) => supervisor.upgrade(next, onStep),
+    use: (next: Settings) => supervisor.use(next),
+    upgrade: supervisor.upgrade.bind(supervisor),
     version: () => supervisor.version,
     stop: () => supervisor.stop(),
   }
 }
 
 class Supervisor {
+  /** A folder of this server alone. */
   readonly folder: string
   readonly #options: SupervisorOptions
   readonly #sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
@@ -86,6 +75,7 @@ class Supervisor {
     this.#current = this.#generation(settings, { isBeside: false })
   }
 
+  /** The version that serves. */
   get version(): string {
     return this.#current.version
   }
@@ -104,10 +94,12 @@ class Supervisor {
     }
   }
 
+  /** Resolves when all processes use the settings, or with the ids of those that took too long; these use them once they can. */
   use(settings: Settings): Promise<readonly string[]> {
     return this.#current.use(settings)
   }
 
+  /** Starts the installed version beside the running one, and switches to it; rejects with `UpgradeFailure` if that fails. */
   async upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded> {
     if (this.#isStopping) throw new UpgradeFailure('the server is stopping')
     if (this.#isUpgrading) throw new UpgradeFailure('an upgrade is under way already; wait for it to end')
@@ -161,18 +153,8 @@ class Supervisor {
   #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): ProcessSet {
     const { log, launch, handed, now = () => performance.now(), answerMs } = this.#options
     const generation = new ProcessSet({
-      ...{
-        settings,
-        launch,
-        life: this.#life,
-        folder: this.folder,
-        sockets: this.#sockets,
-        log,
-        now,
-        isBeside,
-        answerMs,
-      },
-      ticketSecret: this.#ticketSecret,
+      ...{ settings, launch, log, now, isBeside, answerMs },
+      ...{ life: this.#life, folder: this.folder, sockets: this.#sockets, ticketSecret: this.#ticketSecret },
       handedPorts: [...handed.tcp.keys()],
       newId: (role) => `${role === 'control' ? 'c' : 'w'}${++this.#counts[role]}`,
       replaced: (role) => void this.#restarts[role]++,

@@ -58,7 +58,7 @@ before(async () => {
     exchanges: never,
     exchangeStreams: never,
     captures: never,
-    renewals: never,
+    renew: never,
     groupsOf: () => [],
     inForce: never,
     metrics: new ApiMetrics(),

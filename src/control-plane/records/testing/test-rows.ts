@@ -37,7 +37,7 @@ export async function storeRows(store: Store, rows: readonly TestRow[]): Promise
         const config = modules[module.name]
         return config ? [{ module, config, at: '' }] : []
       })
-      await writeModules(writer, testSealer, resource, id, { writes, isNew: true })
+      await writeModules(writer, testSealer, resource, { id, modules: new Map() }, writes)
     }
   })
 }

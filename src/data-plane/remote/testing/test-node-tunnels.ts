@@ -88,7 +88,6 @@ export class RemotePlane {
       letGo: (id) => void this.served.delete(id),
     },
     groups: this.groups,
-    followGroup: (labels) => this.groups.follow(labels),
     lookUpAddresses: async (addresses) => {
       this.asked.push(addresses[0] ?? '')
       // Like a database, it answers with its state at this moment.

@@ -3,7 +3,7 @@ import { duplexPair } from 'node:stream'
 import { createLog } from '../../../lib/log/create-log.ts'
 import type { ListenOn } from '../../../lib/net/listen-on.ts'
 import { Authority, createAuthority } from '../../../lib/x509/certificate-authority.ts'
-import type { NodeAddress } from '../../../link/planes/connect-node.ts'
+import type { ConnectNodeOptions } from '../../../link/planes/connect-node.ts'
 import type { AnswerNode, NodeCallsOptions } from '../../../link/planes/node-calls.ts'
 import { createNodeIdentity } from '../../../link/planes/node-identity.ts'
 import { NodeLinks, type NodeLinksOptions } from '../../../link/planes/node-links.ts'
@@ -44,7 +44,7 @@ export interface TestNode {
 /** Nodes that know each other's addresses. */
 export class TestNodes {
   readonly authority = newAuthority()
-  readonly addresses = new Map<string, NodeAddress>()
+  readonly addresses = new Map<string, ConnectNodeOptions['address']>()
   readonly #started: TestNode[] = []
 
   async start(nodeId: string, options: TestNodeOptions = {}): Promise<TestNode> {

@@ -2,6 +2,7 @@
 import type { Message } from '../agent-rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './message-fields.ts'
+import { flag, type MessageOf, messageForm, text } from './message-form.ts'
 
 /** Objects, because some agents would wait for ever for the object of an empty message. */
 export const restartCommand: Message = {}
@@ -22,38 +23,21 @@ export function parseNodes(message: Message): readonly string[] | WireError {
   return MessageFields.parse(message, (fields) => fields.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES))
 }
 
-export interface UpdateCommand {
+const updateForm = messageForm({
   /** `''` means the newest. */
-  readonly version: string
-  readonly permitMajorVersion: boolean
-}
+  version: text('Version'),
+  permitMajorVersion: flag('PermitMajorVersion'),
+})
 
-export function buildUpdate({ version, permitMajorVersion }: UpdateCommand): Message {
-  return { Version: version, PermitMajorVersion: permitMajorVersion }
-}
+export type UpdateCommand = MessageOf<typeof updateForm>
+export const { parse: parseUpdate, build: buildUpdate } = updateForm
 
-export function parseUpdate(message: Message): UpdateCommand | WireError {
-  return MessageFields.parse(message, (fields) => ({
-    version: fields.text('Version'),
-    permitMajorVersion: fields.flag('PermitMajorVersion'),
-  }))
-}
-
-export interface StopTunnel {
-  readonly id: string
-  readonly message: string
+const stopTunnelForm = messageForm({
+  id: text('Id'),
+  message: text('Message'),
   /** `''` when there is none. */
-  readonly errorCode: string
-}
+  errorCode: text('ErrorCode'),
+})
 
-export function buildStopTunnel({ id, message, errorCode }: StopTunnel): Message {
-  return { Id: id, Message: message, ErrorCode: errorCode }
-}
-
-export function parseStopTunnel(message: Message): StopTunnel | WireError {
-  return MessageFields.parse(message, (fields) => ({
-    id: fields.text('Id'),
-    message: fields.text('Message'),
-    errorCode: fields.text('ErrorCode'),
-  }))
-}
+export type StopTunnel = MessageOf<typeof stopTunnelForm>
+export const { parse: parseStopTunnel, build: buildStopTunnel } = stopTunnelForm

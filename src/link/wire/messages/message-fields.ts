@@ -11,9 +11,9 @@ export class MessageFields {
 
   constructor(value: Readonly<Record<string, unknown>>, at = '') {
     this.#at = at
-    for (const [name, each] of Object.entries(value)) {
+    for (const name of Object.keys(value)) {
       const key = name.toLowerCase()
-      if (!this.#values.has(key)) this.#values.set(key, each)
+      if (!this.#values.has(key)) this.#values.set(key, value[name])
     }
   }
 

@@ -5,15 +5,13 @@ import { Type } from '../../../lib/shape/type.ts'
 import { nearest } from '../../../lib/text/nearest.ts'
 import { Refusal } from '../../../model/errors.ts'
 import type { Place, Where } from '../../../model/place.ts'
-import { type ActionName, actionNames, isActionName } from './action-names.ts'
-import { actions } from './actions.ts'
+import { type ActionName, actionNames, actions, isActionName } from './actions.ts'
 import { BadExpression } from './cel.ts'
 import { checkExpression } from './expression.ts'
-import { pieces } from './interpolation.ts'
 import { type Action, listNames, listPath, type Policy, type Rule } from './policy-form.ts'
 import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './policy-phases.ts'
 import { replaceable } from './replace-pattern.ts'
-import { type ExpressionSource, sources } from './sources.ts'
+import { type ExpressionSource, expressionsInSource, sources } from './sources.ts'
 
 /** The most bytes of CEL plus instructions of patterns in one policy. Checking more would block the server for a second. */
 const MAX_COST = 64 * 1024
@@ -133,20 +131,16 @@ function actionsFor(place: Place): readonly ActionName[] {
 }
 
 /** Prices the parts of a source one by one, so that the caller can stop before the end of one that is too costly. */
-function* pricesOf({ kind, text, at }: ExpressionSource, site: Site): Generator<number> {
+function* pricesOf(source: ExpressionSource, site: Site): Generator<number> {
+  const { kind, text, at } = source
   try {
     if (kind === 'pattern' && !text.includes('${')) {
       replaceable(text)
       yield checkPattern(text)
-    } else if (kind === 'condition' || kind === 'value') {
-      yield checkExpression(text, site, { condition: kind === 'condition' })
-    } else if (kind === 'retry') {
-      yield checkExpression(text, { ...site, isRetry: true }, { condition: true })
-    } else {
-      for (const piece of pieces(text)) {
-        if ('expression' in piece) yield checkExpression(piece.expression, site, { condition: false })
-      }
     }
+    const own = kind === 'retry' ? { ...site, isRetry: true } : site
+    const condition = kind === 'condition' || kind === 'retry'
+    for (const expression of expressionsInSource(source)) yield checkExpression(expression, own, { condition })
   } catch (cause) {
     if (!(cause instanceof BadExpression || cause instanceof BadPattern)) throw cause
     throw refuse(at, cause.message, cause)

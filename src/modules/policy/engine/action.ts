@@ -1,14 +1,13 @@
 /** Defines what an action is: when it may run, its settings, and how they are compiled into a step. */
-import type { Static, TObject, TProperties } from 'typebox'
+import type { Static, TObject } from 'typebox'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Fetch } from '../../../lib/http/outbound-fetch.ts'
 import type { Counters } from '../../../lib/limits/sliding-counters.ts'
 import type { Logger } from '../../../lib/log/create-log.ts'
-import { Type } from '../../../lib/shape/type.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import type { PolicyWatch } from './explain-watch.ts'
 import type { Moment } from './moment.ts'
-import type { OAuthProviderName } from './openid-form.ts'
+import type { LoginGuardSettings, OAuthProviderName } from './openid-form.ts'
 import type { ParsedExpression } from './parsed.ts'
 import type { Phase, Site } from './policy-phases.ts'
 import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './policy-traffic.ts'
@@ -39,7 +38,6 @@ export interface Step {
 
 /** A guard that a module of the server provides, made for the settings of one action. */
 interface Guard {
-  readonly readsPath?: boolean | undefined
   readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
   readonly response?: ((response: never, request: never) => unknown) | undefined
   readonly done?: ((summary: never, request: never) => void) | undefined
@@ -63,21 +61,6 @@ export interface FoundLogin {
   readonly createdAt: number
   /** When the provider was last asked about the user. */
   readonly checkedAt: number
-}
-
-/** The settings that all logins share, with durations in seconds. */
-export interface LoginGuardSettings {
-  /** Distinguishes the logins of one route. */
-  readonly authId: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly scopes: readonly string[]
-  readonly params: Readonly<Record<string, string>>
-  readonly passesOptions: boolean
-  /** These three are 0 where there is no limit. */
-  readonly idleSeconds: number
-  readonly maximumSeconds: number
-  readonly refreshSeconds: number
 }
 
 /** What the server provides to actions. */
@@ -168,17 +151,11 @@ export function defineAction<S extends TObject>(
   return action as unknown as ActionType
 }
 
-export function closedObject<P extends TProperties>(properties: P): TObject<P> {
-  return Type.Object(properties, { additionalProperties: false })
-}
-
 /** The step for a guard of a module. With `enforce` false everything passes, and the step only notes what it found. */
 export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
   return {
     run(moment) {
-      const { request } = moment
-      if (!request) throw new Error('there is no request')
-      const judged = guard.request?.(request as never) // the same object that the module gets elsewhere
+      const judged = guard.request?.(moment.ownRequest as never) // the same object that the module gets elsewhere
       return judged instanceof Promise ? judged.then((verdict) => note(verdict)) : note(judged)
 
       function note(verdict: Outcome): Outcome {

@@ -1,6 +1,5 @@
 /** The registry of actions: when each may run, its settings, and whether anything runs after it. */
 import type { ActionType } from './action.ts'
-import type { ActionName } from './action-names.ts'
 import { addHeaders } from './actions/add-headers.ts'
 import { basicAuth } from './actions/basic-auth.ts'
 import { circuitBreaker } from './actions/circuit-breaker.ts'
@@ -21,7 +20,8 @@ import { setVars } from './actions/set-vars.ts'
 import { urlRewrite } from './actions/url-rewrite.ts'
 import { verifyWebhook } from './actions/verify-webhook.ts'
 
-export const actions: Readonly<Record<ActionName, ActionType>> = {
+/** The eleven of mid 2024, and the later ones that we have. */
+export const actions = {
   'add-headers': addHeaders,
   'basic-auth': basicAuth,
   'circuit-breaker': circuitBreaker,
@@ -41,4 +41,12 @@ export const actions: Readonly<Record<ActionName, ActionType>> = {
   'set-vars': setVars,
   'url-rewrite': urlRewrite,
   'verify-webhook': verifyWebhook,
+} satisfies Readonly<Record<string, ActionType>>
+
+export type ActionName = keyof typeof actions
+
+export const actionNames = Object.keys(actions) as readonly ActionName[] // the keys of the table
+
+export function isActionName(name: string): name is ActionName {
+  return Object.hasOwn(actions, name)
 }

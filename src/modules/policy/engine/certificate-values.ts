@@ -6,20 +6,7 @@ import { alternativeNames, readCertificateNames, sanTag } from '../../../lib/x50
 
 type Part = keyof typeof nameOid
 
-export interface CertificateValues {
-  readonly subject: string
-  readonly issuer: string
-  /** One part of the subject's name, such as its organization; empty when the name has none. */
-  readonly subjectPart: (part: Part) => string
-  readonly issuerPart: (part: Part) => string
-  readonly dnsNames: readonly string[]
-  readonly emailAddresses: readonly string[]
-  readonly ipAddresses: readonly string[]
-  readonly serialNumber: string
-  readonly notBefore: number
-  readonly notAfter: number
-  readonly pem: string
-}
+export type CertificateValues = Readonly<ReturnType<typeof read>>
 
 /** Throws when the certificate cannot be read. */
 export function certificateValues(certificate: X509Certificate): CertificateValues {
@@ -31,9 +18,10 @@ export function certificateValues(certificate: X509Certificate): CertificateValu
 /** Certificates that were already parsed, since many requests share one connection and its certificate. */
 const known = new WeakMap<X509Certificate, CertificateValues>()
 
-function read(certificate: X509Certificate): CertificateValues {
+function read(certificate: X509Certificate) {
   const { subject, issuer, extensions } = certificateParts(certificate.raw)
   const { dnsNames, ips } = readCertificateNames(certificate.raw)
+  /** One part of a name, such as its organization; empty when the name has none. */
   const part = (name: DerElement) => (which: Part) => nameAttribute(name, nameOid[which])
   return {
     subject: certificate.subject.replaceAll('\n', ','),

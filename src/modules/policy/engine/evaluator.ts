@@ -27,13 +27,6 @@ import { withoutStacks } from './without-stacks.ts'
 /** Returns the value of an expression. Throws `BudgetSpent`, or an error that says what failed. */
 export type Evaluate = (moment: Moment) => CelValue
 
-interface CompileOptions {
-  /** The parsed expression; parsed on another thread when there is traffic, which parsing here would hold up. */
-  readonly parsed: ParsedExpression
-  /** Called with the value of each part; this is not charged to the budget. */
-  readonly note?: NotePart | undefined
-}
-
 export class Evaluator {
   readonly cel: Cel
   readonly #library = new Library()
@@ -46,9 +39,15 @@ export class Evaluator {
 
   /**
    * Compiles an expression that was checked for this site; throws `BadExpression` if it was not. Adds the paths of the
-   * variables that it reads to `reads`.
+   * variables that it reads to `reads`. `parsed` was parsed on another thread when there is traffic, which parsing here would
+   * hold up. `note` is called with the value of each part; this is not charged to the budget.
    */
-  compile(text: string, site: Site, reads: Set<string>, { parsed, note }: CompileOptions): Evaluate {
+  compile(
+    text: string,
+    site: Site,
+    reads: Set<string>,
+    { parsed, note }: { parsed: ParsedExpression; note?: NotePart | undefined },
+  ): Evaluate {
     const known = variables(site)
     const marked = note && markParts(text, (name) => Object.hasOwn(known, name))
     const { expr, paths } = bindVariables(marked?.expr ?? parsed.expr, known)

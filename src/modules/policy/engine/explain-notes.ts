@@ -1,5 +1,4 @@
 /** Records what the rules of a policy do, in the words of an explanation. */
-import type { HeaderList } from '../../../lib/http/header-list.ts'
 import { isSecretName } from '../../../lib/log/log-mask.ts'
 import type { ExplainedExpression, ExplainedRule } from '../../../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../../../model/explanation-words.ts'
@@ -21,13 +20,8 @@ interface Noted {
   readonly actions: (string | null)[]
 }
 
-export interface NotesOptions {
-  /** The requests to other servers so far, each as a phrase; a dry run does not send them. */
-  readonly asked: () => readonly string[]
-}
-
 export class PolicyNotes implements PolicyWatch {
-  readonly #options: NotesOptions
+  readonly #asked: () => readonly string[]
   #rules: Noted[] = []
   #rule: Noted | undefined
   #parts: { readonly index: number; readonly text: string; readonly value: unknown }[] = []
@@ -35,8 +29,9 @@ export class PolicyNotes implements PolicyWatch {
   /** The number of these requests when the phase began. */
   #askedBefore = 0
 
-  constructor(options: NotesOptions) {
-    this.#options = options
+  /** `asked` returns the requests to other servers so far, each as a phrase; a dry run does not send them. */
+  constructor(asked: () => readonly string[]) {
+    this.#asked = asked
   }
 
   /** The rules of the last phase; they are returned once. */
@@ -52,7 +47,7 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   phase(_phase: string, rules: readonly Rule[]): void {
-    this.#askedBefore = this.#options.asked().length
+    this.#askedBefore = this.#asked().length
     this.#rules = rules.map((written) => ({ written, matched: null, expressions: [], actions: [] }))
   }
 
@@ -78,7 +73,7 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   acts(_index: number, moment: Moment): void {
-    this.#before = this.#isKnown ? before(moment, this.#options.asked().length) : undefined
+    this.#before = this.#isKnown ? before(moment, this.#asked().length) : undefined
   }
 
   acted(index: number, moment: Moment, outcome: Outcome | Error): void {
@@ -88,11 +83,11 @@ export class PolicyNotes implements PolicyWatch {
 
   /** False once a request to another server would have been sent: what follows would be a guess, and is not shown. */
   get #isKnown(): boolean {
-    return this.#options.asked().length === this.#askedBefore
+    return this.#asked().length === this.#askedBefore
   }
 
   #words(type: string, moment: Moment, outcome: Outcome | Error, before: Before): string {
-    const asked = this.#options.asked().slice(before.asked)
+    const asked = this.#asked().slice(before.asked)
     if (asked.length > 0) return callText(type, asked)
     if (outcome instanceof Error) return `fails: ${outcome.message}`
     if (outcome) return verdictText(outcome)
@@ -101,19 +96,10 @@ export class PolicyNotes implements PolicyWatch {
   }
 }
 
-/** The state that an action may change, from before the action ran. */
-interface Before {
-  readonly asked: number
-  readonly headers: HeaderList
-  readonly response: HeaderList | undefined
-  readonly host: string | undefined
-  readonly target: string | undefined
-  readonly vars: ReadonlyMap<string, unknown>
-  readonly results: ReadonlyMap<string, ReadonlyMap<string, unknown>>
-  readonly logs: string | undefined
-}
+type Before = ReturnType<typeof before>
 
-function before(moment: Moment, asked: number): Before {
+/** The state that an action may change, from before the action ran. */
+function before(moment: Moment, asked: number) {
   const { request, response, headers, vars, results } = moment
   return {
     asked,

@@ -25,7 +25,7 @@ export interface PolicyWatch {
 /** An expression of a rule that reports its value to `watch`. */
 export function watchExpression(
   text: string,
-  { plain: unwatched, compile, evaluator, watch }: WatchedCompile & { watch: PolicyWatch | undefined },
+  { plain: unwatched, compile, evaluator, watch }: WatchedCompile,
 ): Evaluate {
   if (!watch) return unwatched
   const evaluate = compile((index, part, value) => watch.part(index, part, plain(evaluator, value)))
@@ -46,6 +46,7 @@ interface WatchedCompile {
   readonly plain: Evaluate
   readonly compile: (note: NotePart) => Evaluate
   readonly evaluator: Evaluator
+  readonly watch: PolicyWatch | undefined
 }
 
 /** Called with the value of each part of an expression. */

@@ -1,9 +1,8 @@
 /** Lists the expressions of a checked policy, which its rules need when they are compiled. */
 
-import { pieces } from './interpolation.ts'
 import type { Rule } from './policy-form.ts'
 import type { Direction } from './policy-phases.ts'
-import { type ExpressionSource, sources } from './sources.ts'
+import { expressionsInSource, sources } from './sources.ts'
 
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
@@ -28,23 +27,6 @@ function* foundIn({ inbound, outbound }: Rules): Generator<FoundExpression & { r
   const lists = { enabled: true, inbound: [...inbound], outbound: [...outbound] }
   for (const source of sources(lists, '')) {
     const { kind, direction } = source
-    for (const text of textsOf(source)) yield { text, direction, isRetry: kind === 'retry' }
+    for (const text of expressionsInSource(source)) yield { text, direction, isRetry: kind === 'retry' }
   }
-}
-
-function textsOf({ kind, text }: ExpressionSource): Iterable<string> {
-  // No default: a new kind must say here which text is parsed, or it would be parsed while visitors wait.
-  switch (kind) {
-    case 'condition':
-    case 'value':
-    case 'retry':
-      return [text]
-    case 'template':
-    case 'pattern':
-      return expressionsInTemplate(text)
-  }
-}
-
-function* expressionsInTemplate(text: string): Generator<string> {
-  if (text.includes('${')) for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
 }

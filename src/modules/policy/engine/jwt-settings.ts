@@ -2,80 +2,74 @@
 import type { Static } from 'typebox'
 import { Type } from '../../../lib/shape/type.ts'
 import { checkHeaderName } from '../../../model/header-rules.ts'
-import { badSetting, refuseExpressions, text } from './phase-settings.ts'
+import { badSetting, closedObject, refuseExpressions, text } from './phase-settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const allowList = (description: string) =>
-  Type.Object(
+  closedObject(
     {
-      allow_list: Type.Array(Type.Object({ value: text(1024, 'The exact value.') }, { additionalProperties: false }), {
+      allow_list: Type.Array(closedObject({ value: text(1024, 'The exact value.') }), {
         minItems: 1,
         maxItems: 20,
         description: 'Values, one of which must be in the token.',
       }),
     },
-    { additionalProperties: false, description },
+    description,
   )
 
-const token = Type.Object(
-  {
-    type: text(
-      64,
-      'The `typ` header of the token, such as `jwt` or `at+jwt`; `id_token`, `access_token` and `plain` are also known.',
-    ),
-    method: Type.Enum(['header', 'body'], { description: 'Where the request carries the token.' }),
-    name: text(256, 'Name of the header or of the form field.'),
-    prefix: Type.String({ default: '', maxBytes: 64, description: 'Text before the token, such as `Bearer `.' }),
-  },
-  { additionalProperties: false },
-)
+const token = closedObject({
+  type: text(
+    64,
+    'The `typ` header of the token, such as `jwt` or `at+jwt`; `id_token`, `access_token` and `plain` are also known.',
+  ),
+  method: Type.Enum(['header', 'body'], { description: 'Where the request carries the token.' }),
+  name: text(256, 'Name of the header or of the form field.'),
+  prefix: Type.String({ default: '', maxBytes: 64, description: 'Text before the token, such as `Bearer `.' }),
+})
 
 export type TokenSource = Static<typeof token>
 
 /** Only algorithms with a public key: a published key set cannot hold a shared secret. */
 const algorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']
 
-export const jwtForm = Type.Object(
-  {
-    issuer: allowList('Who may have issued the token (`iss`).'),
-    audience: Type.Optional(allowList('For whom the token must be issued (`aud`).')),
-    http: Type.Object(
-      {
-        tokens: Type.Array(token, {
-          minItems: 1,
-          maxItems: 10,
-          description: 'Tokens that must all be present and valid.',
-        }),
-      },
-      { additionalProperties: false, description: 'How requests carry tokens.' },
-    ),
-    jws: Type.Object(
-      {
-        allowed_algorithms: Type.Array(Type.Enum(algorithms), {
-          minItems: 1,
-          description: 'Trusted signature algorithms.',
-        }),
-        keys: Type.Object(
-          {
-            sources: Type.Object(
-              {
-                additional_jkus: Type.Array(Type.String({ maxBytes: 2048 }), {
-                  minItems: 1,
-                  maxItems: 10,
-                  description: 'URLs of JSON web key sets with the trusted keys.',
-                }),
-              },
-              { additionalProperties: false, description: 'Where the keys come from.' },
-            ),
-          },
-          { additionalProperties: false, description: 'The trusted keys.' },
-        ),
-      },
-      { additionalProperties: false, description: 'How signatures are checked.' },
-    ),
-  },
-  { additionalProperties: false },
-)
+export const jwtForm = closedObject({
+  issuer: allowList('Who may have issued the token (`iss`).'),
+  audience: Type.Optional(allowList('For whom the token must be issued (`aud`).')),
+  http: closedObject(
+    {
+      tokens: Type.Array(token, {
+        minItems: 1,
+        maxItems: 10,
+        description: 'Tokens that must all be present and valid.',
+      }),
+    },
+    'How requests carry tokens.',
+  ),
+  jws: closedObject(
+    {
+      allowed_algorithms: Type.Array(Type.Enum(algorithms), {
+        minItems: 1,
+        description: 'Trusted signature algorithms.',
+      }),
+      keys: closedObject(
+        {
+          sources: closedObject(
+            {
+              additional_jkus: Type.Array(Type.String({ maxBytes: 2048 }), {
+                minItems: 1,
+                maxItems: 10,
+                description: 'URLs of JSON web key sets with the trusted keys.',
+              }),
+            },
+            'Where the keys come from.',
+          ),
+        },
+        'The trusted keys.',
+      ),
+    },
+    'How signatures are checked.',
+  ),
+})
 
 /** Throws `BadValue` for what the form cannot express. */
 export function checkJwt(config: Static<typeof jwtForm>, at: string): void {

@@ -1,7 +1,7 @@
 /** Checks one token: its signature, issuer, audience and expiry. */
 import type { JWK } from 'jose'
 import { BadJson, parseJson } from '../../../lib/text/json.ts'
-import { type KeySource, KeysUnavailable } from './jwt-keys.ts'
+import { KEYS_FRESH_MS, KEYS_UNKNOWN_MS, type KeySource, KeysUnavailable } from './jwt-keys.ts'
 
 /** How far the clock of an issuer may differ, in seconds. */
 const CLOCK_TOLERANCE = 60
@@ -56,10 +56,10 @@ async function verify(token: string, type: string, rules: TokenRules, ringOf: Ri
   const read = readToken(token)
   const { header, payload } = read
   if (!typesOf(type).includes(typeIn(header))) throw new BadToken('its type is not the one that was asked for')
-  const { sets, isPartial } = await usableKeys(rules.sources, 'keys')
+  const { sets, isPartial } = await usableKeys(rules.sources, KEYS_FRESH_MS)
   let fault = await check(jose, token, ringOf(sets, jose), rules)
   if (fault && mayHaveAnotherKey(fault, header)) {
-    const again = await usableKeys(rules.sources, 'keysAfterMiss')
+    const again = await usableKeys(rules.sources, KEYS_UNKNOWN_MS)
     fault = await check(jose, token, ringOf(again.sets, jose), rules)
     // The right key may be in a set that could not be fetched.
     if (fault && (isPartial || again.isPartial)) throw new KeysUnavailable('some keys cannot be fetched')
@@ -122,12 +122,12 @@ function typesOf(type: string): readonly string[] {
   return [wanted]
 }
 
-/** The keys of all sources that answer; rejects with `KeysUnavailable` when none does. */
+/** The keys of all sources that answer, none older than `maxAgeMs`; rejects with `KeysUnavailable` when none does. */
 async function usableKeys(
   sources: readonly KeySource[],
-  how: 'keys' | 'keysAfterMiss',
+  maxAgeMs: number,
 ): Promise<{ readonly sets: readonly (readonly JWK[])[]; readonly isPartial: boolean }> {
-  const results = await Promise.allSettled(sources.map((source) => source[how]()))
+  const results = await Promise.allSettled(sources.map((source) => source.value(maxAgeMs)))
   const sets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
   for (const failure of failures) if (!(failure instanceof KeysUnavailable)) throw failure

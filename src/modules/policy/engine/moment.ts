@@ -30,16 +30,17 @@ export class Moment {
   /** How many of the changes were already applied to `#headers`. */
   #changed = 0
 
-  constructor(about: {
-    readonly connection: PolicyConnection
-    readonly request?: PolicyRequest
-    readonly now: number
-    readonly region: string
-  }) {
-    this.connection = about.connection
-    this.request = about.request
-    this.now = about.now
-    this.region = about.region
+  constructor({ connection, request, now, region }: MomentParts) {
+    this.connection = connection
+    this.request = request
+    this.now = now
+    this.region = region
+  }
+
+  /** The request; throws where there are connections only, which no checked rule does. */
+  get ownRequest(): PolicyRequest {
+    if (!this.request) throw new Error('there is no request')
+    return this.request
   }
 
   /** The steps that ran and have more to do: before the request goes upstream, with the response, or at the end. */
@@ -84,6 +85,8 @@ export class Moment {
     this.changes.push(change)
   }
 }
+
+interface MomentParts extends Pick<Moment, 'connection' | 'now' | 'region'>, Partial<Pick<Moment, 'request'>> {}
 
 /** One try of `http-request`, as expressions read it. */
 export interface Attempt {

@@ -1,9 +1,9 @@
 /** The common parts of `oauth` and `openid-connect`: their settings, and the findings that later rules read. */
 import type { Static } from 'typebox'
 import { Type } from '../../../lib/shape/type.ts'
-import type { FoundLogin, LoginGuard, LoginGuardSettings, Step } from './action.ts'
+import type { FoundLogin, LoginGuard, Step } from './action.ts'
 import { readDuration } from './duration.ts'
-import { badSetting, checkDuration, refuseExpressions } from './phase-settings.ts'
+import { badSetting, checkDuration, mapOf, refuseExpressions } from './phase-settings.ts'
 
 export const oauthProviderNames = [
   'amazon',
@@ -22,6 +22,20 @@ const MAX_DURATION = '8760h'
 
 const time = (description: string) => Type.Optional(Type.String({ maxBytes: 32, description }))
 
+/** The operator's own application at a provider. */
+export const applicationFields = {
+  client_id: Type.String({
+    default: '',
+    maxBytes: 1024,
+    description: 'Client id of your own application at the provider.',
+  }),
+  client_secret: Type.String({
+    default: '',
+    maxBytes: 4096,
+    description: 'Client secret of your own application at the provider.',
+  }),
+}
+
 /** The settings that every login has, whatever its provider. */
 export const loginFields = {
   auth_id: Type.Optional(
@@ -33,16 +47,7 @@ export const loginFields = {
         'Name of this login, for `/postern/login?auth_id=…`; it distinguishes the logins of one route. Letters, digits, `_` and `-`.',
     }),
   ),
-  client_id: Type.String({
-    default: '',
-    maxBytes: 1024,
-    description: 'Client id of your own application at the provider.',
-  }),
-  client_secret: Type.String({
-    default: '',
-    maxBytes: 4096,
-    description: 'Client secret of your own application at the provider.',
-  }),
+  ...applicationFields,
   scopes: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
     default: [],
     maxItems: 30,
@@ -135,34 +140,39 @@ const durations = [
   'userinfo_refresh_interval',
 ] as const
 
-export function loginSettings(config: LoginFields, authId: string): LoginGuardSettings {
+/** The settings of a login under the names of the module `oidc`. Durations are in seconds, and 0 where there is no limit. */
+export type LoginGuardSettings = ReturnType<typeof loginSettings>
+
+export function loginSettings(config: LoginFields, authId: string) {
   const seconds = (text: string | undefined): number => (text === undefined ? 0 : readDuration(text))
   return {
-    authId,
-    clientId: config.client_id,
-    clientSecret: config.client_secret,
+    /** Distinguishes the logins of one route. */
+    scope: authId,
+    client_id: config.client_id,
+    client_secret: config.client_secret,
     scopes: config.scopes,
     params: config.authz_url_params ?? {},
-    passesOptions: config.allow_cors_preflight,
-    idleSeconds: seconds(config.idle_session_timeout ?? config.idle_session_duration),
-    maximumSeconds: seconds(config.max_session_duration),
-    refreshSeconds: seconds(config.userinfo_refresh_interval),
+    options_passthrough: config.allow_cors_preflight,
+    cookie_prefix: '',
+    inactivity_timeout: seconds(config.idle_session_timeout ?? config.idle_session_duration),
+    maximum_duration: seconds(config.max_session_duration),
+    check_interval: seconds(config.userinfo_refresh_interval),
   }
 }
 
 /** The step of a login. Rules read its findings under each of `names`. */
-export function loginStep(login: LoginGuard, names: readonly string[], { maximumSeconds }: LoginGuardSettings): Step {
+export function loginStep(login: LoginGuard, names: readonly string[], settings: LoginGuardSettings): Step {
   return {
     login,
     run(moment) {
-      const { request } = moment
-      if (!request) throw new Error('there is no request')
-      const judged = login.request?.(request as never) // the same object that the module gets elsewhere
+      const request = moment.ownRequest as never // the same object that the module gets elsewhere
+      const judged = login.request?.(request)
       return judged instanceof Promise ? judged.then(note) : note(judged)
 
       function note<Judged>(verdict: Judged): Judged {
-        const found = verdict === undefined ? login.found(request as never) : undefined
-        if (found) for (const name of names) moment.results.set(name, findings(found, maximumSeconds, moment.now))
+        const found = verdict === undefined ? login.found(request) : undefined
+        if (found)
+          for (const name of names) moment.results.set(name, findings(found, settings.maximum_duration, moment.now))
         return verdict
       }
     },
@@ -185,8 +195,4 @@ function findings(found: FoundLogin, maximumSeconds: number, now: number): Reado
     session_max_duration_reached: false,
     userinfo_refreshed: checkedAt > createdAt && checkedAt >= now,
   })
-}
-
-function mapOf(fields: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
-  return new Map(Object.entries(fields))
 }

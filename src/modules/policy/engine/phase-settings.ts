@@ -1,9 +1,13 @@
 /** Settings that several actions share, and checks that a schema cannot express. */
+import type { TObject, TProperties } from 'typebox'
+import { toHeaderValue } from '../../../lib/http/http-header.ts'
 import { readCidr } from '../../../lib/net/cidr.ts'
 import { BadInput } from '../../../lib/shape/bad-input.ts'
 import { BadValue } from '../../../lib/shape/check.ts'
 import { Type } from '../../../lib/shape/type.ts'
 import { readDuration } from './duration.ts'
+import type { Moment } from './moment.ts'
+import type { Template } from './template.ts'
 
 const MAX_HEADERS = 10
 const MAX_HEADER_NAME_BYTES = 256
@@ -13,6 +17,25 @@ export const enforce = Type.Boolean({
   default: true,
   description: 'Whether a failed check stops the traffic; when false it is only recorded.',
 })
+
+/** An object with these fields and no others. */
+export function closedObject<P extends TProperties>(properties: P, description?: string): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false, ...(description !== undefined && { description }) })
+}
+
+/** Values by name, as expressions read them. */
+export function mapOf(fields: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
+  return new Map(Object.entries(fields))
+}
+
+/** Returns the headers of a setting, with their values filled in. */
+export function compileHeaders(
+  headers: Readonly<Record<string, string>>,
+  template: (text: string) => Template,
+): (moment: Moment) => (readonly [name: string, value: string])[] {
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)
+  return (moment) => given.map(([name, value]) => [name, toHeaderValue(value.text(moment))] as const)
+}
 
 export const text = (maxBytes: number, description: string) => Type.String({ minLength: 1, maxBytes, description })
 

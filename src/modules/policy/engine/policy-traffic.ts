@@ -86,7 +86,10 @@ export interface PolicySummary {
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** What a rule decided about traffic: to refuse it, or to answer it. */
+/**
+ * What a rule or a module decided about traffic: to refuse it, where headers such as `WWW-Authenticate` may belong to the
+ * refusal, to answer it, or to end the connection without an answer.
+ */
 export type Verdict =
   | { readonly refuse: VisitorErrorCode; readonly headers?: Pairs }
   | { readonly respond: { readonly status: number; readonly headers: Pairs; readonly body: Buffer | string } }

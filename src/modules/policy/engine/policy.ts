@@ -5,8 +5,7 @@ import { MinuteLog } from '../../../lib/log/minute-log.ts'
 import { check } from '../../../lib/shape/check.ts'
 import type { Place } from '../../../model/place.ts'
 import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
-import { isActionName } from './action-names.ts'
-import { actions } from './actions.ts'
+import { actions, isActionName } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import { type NotePart, watchExpression } from './explain-watch.ts'
@@ -49,10 +48,7 @@ interface Planned {
 }
 
 /** The planned expressions of one rule list, by text. A text can mean something else in each of the two maps. */
-interface PlannedTexts {
-  readonly plain: Map<string, Planned>
-  readonly retry: Map<string, Planned>
-}
+type PlannedTexts = Readonly<Record<'plain' | 'retry', Map<string, Planned>>>
 
 export interface CompiledPolicy {
   /** Whether there are rules for a phase. */
@@ -70,16 +66,6 @@ export interface CompiledPolicy {
   readonly release: () => void
 }
 
-/** Compiles a policy in one go. */
-export function compilePolicy(
-  settings: PolicySettings,
-  tools: PolicyTools,
-  options: { evaluator: Evaluator; key: string },
-): CompiledPolicy {
-  const steps = compilePolicySteps(settings, tools, options)
-  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
-}
-
 /**
  * Compiles a policy in small steps, so that other work can run between them; throws when it cannot be served. `key`
  * distinguishes its counters from those of all other policies.
@@ -91,12 +77,9 @@ export function* compilePolicySteps(
 ): Generator<void, CompiledPolicy, void> {
   const reads = new Set<string>()
   const rules = new Map<Phase, readonly CompiledRule[]>()
-  const failures = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
-    tools.log.warn({ ...fields, count }, 'policy rule failed'),
-  )
-  const overspent = new MinuteLog<Readonly<Record<string, unknown>>>((fields, count) =>
-    tools.log.warn({ ...fields, count }, 'policy budget spent'),
-  )
+  const minuteLog = (message: string) =>
+    new MinuteLog<object>((fields, count) => tools.log.warn({ ...fields, count }, message))
+  const [failures, overspent] = [minuteLog('policy rule failed'), minuteLog('policy budget spent')]
   for (const direction of directions) {
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue

@@ -3,8 +3,7 @@ import type { Static } from 'typebox'
 import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../../../lib/http/outbound-fetch.ts'
 import { Type } from '../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../model/header-rules.ts'
-import { closedObject } from './action.ts'
-import { badSetting, checkDuration, duration, headerMap, text } from './phase-settings.ts'
+import { badSetting, checkDuration, closedObject, duration, headerMap, text } from './phase-settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const MAX_BODY_BYTES = 64 * 1024

@@ -1,7 +1,7 @@
 /** Finds every piece of CEL and every pattern in a policy. */
 import type { SourceKind } from './action.ts'
-import { isActionName } from './action-names.ts'
-import { actions } from './actions.ts'
+import { actions, isActionName } from './actions.ts'
+import { pieces } from './interpolation.ts'
 import { listPath, type Policy } from './policy-form.ts'
 import { type Direction, directions } from './policy-phases.ts'
 import { brief } from './policy-shape.ts'
@@ -39,6 +39,20 @@ function* actionSources(
   if (typeof type !== 'string' || !isActionName(type) || !isRecord(config)) return
   for (const [field, kind] of Object.entries(actions[type].sources ?? {})) {
     for (const found of strings(config[field], `${at}.${field}`)) yield { kind, direction, ...found }
+  }
+}
+
+/** The expressions in a source one by one; throws `BadExpression` at a `${` that is not closed. */
+export function* expressionsInSource({ kind, text }: Pick<ExpressionSource, 'kind' | 'text'>): Generator<string> {
+  // No default: a new kind must say here which text is parsed, or it would be parsed while visitors wait.
+  switch (kind) {
+    case 'condition':
+    case 'value':
+    case 'retry':
+      return yield text
+    case 'template':
+    case 'pattern':
+      for (const piece of pieces(text)) if ('expression' in piece) yield piece.expression
   }
 }
 

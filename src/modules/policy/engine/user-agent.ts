@@ -1,19 +1,5 @@
 /** Parses the usual forms of the `User-Agent` header: a hint for rules, never a proof. */
 
-interface UserAgent {
-  readonly text: string
-  readonly name: string
-  readonly version: string
-  readonly os: string
-  readonly osVersion: string
-  readonly device: string
-  readonly url: string
-  readonly isBot: boolean
-  readonly isMobile: boolean
-  readonly isTablet: boolean
-  readonly isDesktop: boolean
-}
-
 /** The most characters that are read. */
 const MAX_LENGTH = 512
 
@@ -35,7 +21,7 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Linux', /\bLinux\b()/],
 ]
 
-export function readUserAgent(given: string): UserAgent {
+export function readUserAgent(given: string) {
   const text = given.slice(0, MAX_LENGTH)
   const [name, version] = first(browsers, text) ?? /^([^\s/();]{1,64})(?:\/([\w.]{1,32}))?/.exec(text)?.slice(1) ?? []
   const [os = '', osVersion = ''] = first(systems, text) ?? []
@@ -44,7 +30,6 @@ export function readUserAgent(given: string): UserAgent {
   const isMobile = !isTablet && /\bMobile\b|\biPhone\b/.test(text)
   const url = /\+(https?:\/\/[^\s;)]{1,200})/.exec(text)?.[1] ?? ''
   return {
-    text: given,
     name: name ?? '',
     version: version ?? '',
     os,

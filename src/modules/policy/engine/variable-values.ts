@@ -85,7 +85,8 @@ const agent = (read: (agent: ReturnType<typeof readUserAgent>) => unknown): Read
   return (moment) => moment.request && read(readUserAgent(moment.headers.get('user-agent') ?? ''))
 }
 
-const tlsVersions: Readonly<Record<string, string>> = {
+/** The versions of TLS, from Node's names to those that rules read. */
+export const tlsVersions: Readonly<Record<string, string>> = {
   TLSv1: '1.0',
   'TLSv1.1': '1.1',
   'TLSv1.2': '1.2',

@@ -1,5 +1,5 @@
 /** The variables that expressions can read, by place and phase (listed in docs/policy.md). */
-import { actionNames } from './action-names.ts'
+import { actionNames } from './actions.ts'
 import { placeName, type Site } from './policy-phases.ts'
 import { absent, any, bool, int, list, map, record, type Shape, string, stringWith, timestamp } from './policy-shape.ts'
 

@@ -1,8 +1,8 @@
 /** `add-headers`: adds headers to the request or to the response; `host` is replaced. */
 import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { headerMap } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { closedObject, headerMap } from '../phase-settings.ts'
 
 export const addHeaders = defineAction({
   phases: ['request', 'response'],

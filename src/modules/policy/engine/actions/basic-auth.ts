@@ -1,7 +1,7 @@
 /** `basic-auth`: lets in requests with the user name and password of one of the credentials. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction, guardStep } from '../action.ts'
-import { badSetting, enforce } from '../phase-settings.ts'
+import { defineAction, guardStep } from '../action.ts'
+import { badSetting, closedObject, enforce } from '../phase-settings.ts'
 
 export const basicAuth = defineAction({
   phases: ['request'],

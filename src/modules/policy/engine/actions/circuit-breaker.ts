@@ -1,8 +1,8 @@
 /** `circuit-breaker`: refuses requests for a while when too many of them failed upstream. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction, guardStep } from '../action.ts'
+import { defineAction, guardStep } from '../action.ts'
 import { readDuration } from '../duration.ts'
-import { checkDuration, duration, enforce } from '../phase-settings.ts'
+import { checkDuration, closedObject, duration, enforce } from '../phase-settings.ts'
 
 /** Parts of the window; each expires as a whole. */
 const BUCKETS = 10

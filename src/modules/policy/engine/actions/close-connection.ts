@@ -1,5 +1,6 @@
 /** `close-connection`: ends the connection without an answer. */
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
+import { closedObject } from '../phase-settings.ts'
 
 export const closeConnection = defineAction({
   phases: ['connect', 'request'],

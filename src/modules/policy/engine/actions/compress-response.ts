@@ -1,6 +1,7 @@
 /** `compress-response`: sends the response compressed when the visitor accepts it. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
+import { closedObject } from '../phase-settings.ts'
 
 export const compressResponse = defineAction({
   phases: ['request', 'response'],

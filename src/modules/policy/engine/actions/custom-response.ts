@@ -1,9 +1,8 @@
 /** `custom-response`: answers instead of the upstream. */
-import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { badSetting, headerMap } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { badSetting, closedObject, compileHeaders, headerMap } from '../phase-settings.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -26,12 +25,12 @@ export const customResponse = defineAction({
   },
   compile: ({ status_code, body, content, headers = {} }, { template }) => {
     const text = template(body ?? content ?? '')
-    const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)
-    const hasType = given.some(([name]) => name === 'content-type')
+    const given = compileHeaders(headers, template)
+    const hasType = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
     return {
       run(moment) {
         const filled = text.text(moment)
-        const pairs = given.map(([name, value]) => [name, toHeaderValue(value.text(moment))] as const)
+        const pairs = given(moment)
         const own = hasType || filled === '' ? pairs : [['content-type', typeOf(filled)] as const, ...pairs]
         return { respond: { status: status_code, headers: own, body: hasNoBody(status_code) ? '' : filled } }
       },

@@ -1,7 +1,7 @@
 /** `deny`: refuses the request with a bare status, or closes the connection. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { badSetting } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { badSetting, closedObject } from '../phase-settings.ts'
 
 export const deny = defineAction({
   phases: ['connect', 'request'],

@@ -1,12 +1,12 @@
 /** `http-request`: calls another service, and lets the rules that follow read its answer. */
 
-import { toHeaderValue } from '../../../../lib/http/http-header.ts'
-import { type Fetch, type FetchAnswer, FetchFault } from '../../../../lib/http/outbound-fetch.ts'
+import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../../../lib/http/outbound-fetch.ts'
 import { defineAction } from '../action.ts'
 import { BudgetSpent } from '../budget.ts'
 import { readDuration } from '../duration.ts'
 import type { Evaluate } from '../evaluator.ts'
 import type { Attempt, Moment } from '../moment.ts'
+import { compileHeaders, mapOf } from '../phase-settings.ts'
 import type { PolicyRequest, Verdict } from '../policy-traffic.ts'
 import { checkHttpRequest, httpRequestForm } from '../request-parts.ts'
 
@@ -41,9 +41,7 @@ export const httpRequest = defineAction({
     const { method, max_redirects: maxRedirects, on_error } = config
     const url = template(config.url)
     const params = config.query_params.map(({ key, value }) => [template(key), template(value)] as const)
-    const headers = Object.entries(config.headers ?? {}).map(
-      ([name, value]) => [name.toLowerCase(), template(value)] as const,
-    )
+    const headers = compileHeaders(config.headers ?? {}, template)
     const body = config.body === undefined ? undefined : template(config.body)
     const isWanted = config.retry_condition === undefined ? undefined : retryExpression(config.retry_condition)
     const timeoutMs = readDuration(config.timeout) * 1000
@@ -52,8 +50,7 @@ export const httpRequest = defineAction({
 
     return {
       async run(moment) {
-        const { request } = moment
-        if (!request) throw new Error('there is no request')
+        const request = moment.ownRequest
         // Refused whatever `on_error` says: otherwise visitors could skip this action by sending a `CDN-Loop` header.
         if (hopsOf(request) >= MAX_HOPS) return { refuse: 'POLICY_REQUEST_LOOP' }
         if (underWay >= MAX_UNDER_WAY) return { refuse: 'SERVER_BUSY', headers: [['Retry-After', '5']] }
@@ -86,7 +83,6 @@ export const httpRequest = defineAction({
     }
 
     function fill(moment: Moment, request: PolicyRequest): Sent {
-      const given = Object.fromEntries(headers.map(([name, value]) => [name, toHeaderValue(value.text(moment))]))
       return {
         url: withParams(
           url.text(moment),
@@ -94,7 +90,7 @@ export const httpRequest = defineAction({
         ),
         method,
         headers: {
-          ...given,
+          ...Object.fromEntries(headers(moment)),
           'x-forwarded-for': request.peer.ip,
           'cdn-loop': [...request.headers.all('cdn-loop'), OWN_NAME].join(', '),
         },
@@ -107,14 +103,9 @@ export const httpRequest = defineAction({
   },
 })
 
-interface Sent {
+interface Sent extends FetchRequest {
   readonly url: string
-  readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly followsRedirects: boolean
-  readonly maxRedirects: number
-  readonly maxBytes: number
 }
 
 interface Try {
@@ -197,8 +188,4 @@ function answerOf({ headers, status, address = '' }: FetchAnswer) {
 
 function textOf({ body }: FetchAnswer): string {
   return body.toString('utf8')
-}
-
-function mapOf(fields: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> {
-  return new Map(Object.entries(fields))
 }

@@ -4,6 +4,7 @@ import { KeysUnavailable, keySource } from '../jwt-keys.ts'
 import { checkJwt, jwtForm, type TokenSource } from '../jwt-settings.ts'
 import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
 import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
+import { mapOf } from '../phase-settings.ts'
 
 /** The `Retry-After` of a request whose body could not be read for lack of memory, in seconds. */
 const BODY_RETRY_SECONDS = 5
@@ -25,9 +26,8 @@ export const jwtValidation = defineAction({
     })
     return {
       async run(moment) {
-        const { request, headers } = moment
-        if (!request) throw new Error('there is no request')
-        const body = bodyFields(request, headers)
+        const { ownRequest, headers } = moment
+        const body = bodyFields(ownRequest, headers)
         const tokens: ReadonlyMap<string, unknown>[] = []
         for (const source of http.tokens) {
           const found = await findToken(source, headers, body)
@@ -35,8 +35,7 @@ export const jwtValidation = defineAction({
           const outcome = found.token === undefined ? missing : await judge(found.token, source)
           if ('refuse' in outcome) {
             const { code, message, refuse } = outcome
-            const error = new Map(Object.entries({ code, message }))
-            moment.results.set('jwt_validation', new Map<string, unknown>(Object.entries({ tokens, error })))
+            moment.results.set('jwt_validation', mapOf({ tokens, error: mapOf({ code, message }) }))
             return refuse
           }
           tokens.push(resultOf(outcome, source))
@@ -86,9 +85,7 @@ function resultOf(
   { method, name }: TokenSource,
 ): ReadonlyMap<string, unknown> {
   const plain = { header: jsonInput(header), payload: jsonInput(payload), signature }
-  return new Map<string, unknown>(
-    Object.entries({ ...plain, location: method, location_property: name, verified: true }),
-  )
+  return mapOf({ ...plain, location: method, location_property: name, verified: true })
 }
 
 /** JSON as expressions read it: objects are maps, and whole numbers are integers. */

@@ -1,7 +1,8 @@
 /** `log`: writes a log line with values that a rule chooses, besides the line of the request or connection. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
+import { closedObject } from '../phase-settings.ts'
 
 /** The most characters that the rules of one request may log in total. */
 const MAX_LENGTH = 16 * 1024

@@ -1,7 +1,8 @@
 /** `oauth`: lets in visitors who logged in with one of the well-known providers. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
 import { checkLogin, loginFields, loginSettings, loginStep, oauthProviderNames } from '../openid-form.ts'
+import { closedObject } from '../phase-settings.ts'
 
 export const oauth = defineAction({
   phases: ['request'],

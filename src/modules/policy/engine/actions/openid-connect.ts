@@ -1,7 +1,7 @@
 /** `openid-connect`: lets in visitors who logged in with an OpenID Connect provider. */
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
 import { checkLogin, loginFields, loginSettings, loginStep } from '../openid-form.ts'
-import { badSetting, text } from '../phase-settings.ts'
+import { badSetting, closedObject, text } from '../phase-settings.ts'
 import { isTrustworthyUrl } from '../trustworthy-url.ts'
 
 export const openidConnect = defineAction({

@@ -1,9 +1,9 @@
 /** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction, type Outcome } from '../action.ts'
+import { defineAction, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
-import { checkDuration, enforce, text } from '../phase-settings.ts'
+import { checkDuration, closedObject, enforce, text } from '../phase-settings.ts'
 
 export const rateLimit = defineAction({
   phases: ['request'],
@@ -34,7 +34,7 @@ export const rateLimit = defineAction({
     const limit = { capacity, windowMs: readDuration(rate) * 1000 }
     return {
       run(moment) {
-        const { edgeId, routeId } = moment.request ?? notHere()
+        const { edgeId, routeId } = moment.ownRequest
         const parts = keys.map((each) => evaluator.plain(each(moment)))
         // A digest, since keys are made of what visitors send and can be long.
         const bucket = `${edgeId} ${routeId} ${key} ${hash('sha256', JSON.stringify(parts), 'base64url')}`
@@ -50,7 +50,3 @@ export const rateLimit = defineAction({
     }
   },
 })
-
-function notHere(): never {
-  throw new Error('there is no request')
-}

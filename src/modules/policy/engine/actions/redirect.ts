@@ -2,8 +2,8 @@
 import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { headerMap, text } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { closedObject, compileHeaders, headerMap, text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
 
@@ -21,17 +21,15 @@ export const redirect = defineAction({
   refine: ({ headers = {} }, at) => checkHeaders(`${at}.headers`, headers),
   compile: ({ from, to, status_code, headers = {} }, { template }) => {
     const replace = compileReplace(from, from?.includes('${') ? template(from) : undefined, template(to))
-    const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)
+    const given = compileHeaders(headers, template)
     return {
       run(moment) {
         const url = urlOf(moment)
         const location = replace(url, moment)
         moment.results.set('redirect', new Map([['redirected', location !== url]]))
         if (location === url) return undefined
-        const pairs = given.map(([name, value]) => [name, toHeaderValue(value.text(moment))] as const)
-        return {
-          respond: { status: status_code, headers: [['location', toHeaderValue(location)], ...pairs], body: '' },
-        }
+        const pairs = [['location', toHeaderValue(location)] as const, ...given(moment)]
+        return { respond: { status: status_code, headers: pairs, body: '' } }
       },
     }
   },

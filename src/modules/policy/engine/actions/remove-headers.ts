@@ -1,7 +1,7 @@
 /** `remove-headers`: removes headers from the request or from the response. */
 import { checkHeaderName, isEdgeHeader } from '../../../../model/header-rules.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { headerList } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { closedObject, headerList } from '../phase-settings.ts'
 
 export const removeHeaders = defineAction({
   phases: ['request', 'response'],

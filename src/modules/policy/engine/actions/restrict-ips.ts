@@ -1,8 +1,8 @@
 /** `restrict-ips`: lets in addresses by their network. */
 import { compilePeerRules, type IpRule } from '../../../../lib/net/ip-rules.ts'
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
-import { badSetting, checkCidrs, enforce } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { badSetting, checkCidrs, closedObject, enforce } from '../phase-settings.ts'
 
 const MAX_CIDRS = 1000
 

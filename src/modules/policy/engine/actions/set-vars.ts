@@ -1,8 +1,8 @@
 /** `set-vars`: sets variables that the rules after it read as `vars.name`. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closedObject, defineAction } from '../action.ts'
+import { defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
-import { badSetting } from '../phase-settings.ts'
+import { badSetting, closedObject } from '../phase-settings.ts'
 
 export const setVars = defineAction({
   phases: ['request', 'response'],

@@ -1,6 +1,6 @@
 /** `url-rewrite`: changes the URL that goes upstream; the visitor does not see it. */
-import { closedObject, defineAction } from '../action.ts'
-import { text } from '../phase-settings.ts'
+import { defineAction } from '../action.ts'
+import { closedObject, text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
 

@@ -1,8 +1,8 @@
 /** `verify-webhook`: lets in webhooks that their sender signed. */
 import { Type } from '../../../../lib/shape/type.ts'
 import { webhookProviders } from '../../../../model/webhook-providers.ts'
-import { closedObject, defineAction, guardStep } from '../action.ts'
-import { enforce, text } from '../phase-settings.ts'
+import { defineAction, guardStep } from '../action.ts'
+import { closedObject, enforce, text } from '../phase-settings.ts'
 
 export const verifyWebhook = defineAction({
   phases: ['request'],

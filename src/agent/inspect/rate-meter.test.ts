@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RateMeter } from './tunnel-meters.ts'
+import { RateMeter } from './rate-meter.ts'
 
 test('a meter knows counts, open events and durations', () => {
   let time = 0

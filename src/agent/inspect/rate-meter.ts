@@ -1,6 +1,5 @@
-/** Measures the traffic of each tunnel for the local API: counts, rates and durations. */
+/** Measures the traffic of a tunnel for the local API: counts, rates and durations. */
 import { DurationHistogram } from '../duration-histogram.ts'
-import type { AgentTunnel } from '../tunnel.ts'
 
 /** How often averages are updated, in milliseconds, and over how many minutes each looks back. */
 const TICK_MS = 5000
@@ -65,27 +64,5 @@ export class RateMeter {
     }
     this.#isBegun = true
     this.#sinceTick = 0
-  }
-}
-
-export interface TunnelMeter {
-  readonly connections: RateMeter
-  readonly requests: RateMeter
-}
-
-export class TunnelMeters {
-  readonly #now: () => number
-  readonly #all = new WeakMap<AgentTunnel, TunnelMeter>()
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  of(tunnel: AgentTunnel): TunnelMeter {
-    const known = this.#all.get(tunnel)
-    if (known) return known
-    const meter = { connections: new RateMeter(this.#now), requests: new RateMeter(this.#now) }
-    this.#all.set(tunnel, meter)
-    return meter
   }
 }

@@ -1,20 +1,60 @@
-/** The menu at the side: places in groups, and below them what the page adds. */
+/** The frame of a page: the menu at the side, and the view beside it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { MenuGroup } from './menu.ts'
 import { isWithin, linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { ThemeSwitch } from './theme-switch.tsx'
+import { clockTime } from './time-text.ts'
 
 const NARROW = '(max-width: 56rem)'
+
+interface PageFrameProps extends SideMenuProps {
+  /** Whose page it is. */
+  readonly who: 'server' | 'agent'
+  /** The view. */
+  readonly children: ComponentChildren
+}
+
+export function PageFrame({ who, children, ...menu }: PageFrameProps) {
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to content
+      </button>
+      <SideMenu {...menu} />
+      <main id="main" tabIndex={-1}>
+        <Away who={who} />
+        {children}
+      </main>
+    </div>
+  )
+}
+
+/** Says since when the server or agent has not responded. */
+function Away({ who }: Pick<PageFrameProps, 'who'>) {
+  const since = usePage().awaySince.value
+  return (
+    <div role="status">
+      {since !== undefined && (
+        <p class="notice is-bad">
+          The {who} has not responded since {clockTime(since)}. The data shown is older than that. Retrying …
+        </p>
+      )}
+    </div>
+  )
+}
 
 interface SideMenuProps {
   readonly groups: readonly MenuGroup[]
   /** The current path. */
   readonly path: string
-  readonly children: ComponentChildren
+  /** Shown below the places and the theme. */
+  readonly menuEnd: ComponentChildren
 }
 
 /** On a phone it opens and closes. */
-export function SideMenu({ groups, path, children }: SideMenuProps) {
+function SideMenu({ groups, path, menuEnd }: SideMenuProps) {
   const box = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
     const narrow = matchMedia(NARROW)
@@ -55,7 +95,10 @@ export function SideMenu({ groups, path, children }: SideMenuProps) {
             </section>
           ))}
         </nav>
-        <div class="side-end">{children}</div>
+        <div class="side-end">
+          <ThemeSwitch />
+          {menuEnd}
+        </div>
       </details>
     </header>
   )

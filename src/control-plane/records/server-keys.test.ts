@@ -7,7 +7,7 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { resealAll } from './reseal-database.ts'
 import { KEY_ID } from './sealing.ts'
-import { requestKeyOf } from './stored-request-key.ts'
+import { requestKeyOf } from './server-keys.ts'
 
 const sealer = new Sealer(Buffer.alloc(32, 1))
 

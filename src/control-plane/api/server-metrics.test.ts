@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import { sumOf } from '../../model/plane-metrics.ts'
-import { registerCluster } from './cluster-metrics.ts'
 import { metricsPage } from './metrics.ts'
+import { registerCluster } from './server-metrics.ts'
 
 const { totals, present, ...rest } = sumOf([])
 const planes = {
@@ -15,7 +15,7 @@ const planes = {
 test('the page shows the lease of this node, its links to others, and its look-ups', async () => {
   const registry = new Registry()
   const cluster = () => ({ nodes: 3, isLeaseHeld: true, leaseAgeMs: 1500, waitingRows: 8 })
-  registerCluster(registry, { cluster, planes: () => planes })
+  registerCluster(registry, cluster, () => planes)
   const page = await metricsPage(registry)
   const values = page.split('\n').filter((line) => line && !line.startsWith('#'))
   assert.deepEqual(values, [
@@ -40,6 +40,6 @@ test('the page shows the lease of this node, its links to others, and its look-u
 test('a lost lease is shown', async () => {
   const registry = new Registry()
   const cluster = () => ({ nodes: 1, isLeaseHeld: false, leaseAgeMs: 12_000, waitingRows: 0 })
-  registerCluster(registry, { cluster, planes: () => planes })
+  registerCluster(registry, cluster, () => planes)
   assert.match(await metricsPage(registry), /^postern_cluster_lease_held 0$/m)
 })
