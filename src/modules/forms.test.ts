@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { moduleConflicts, modules, modulesAt } from './forms.ts'
-import type { ModuleConfig, Place } from './module.ts'
+import { defineModule, type ModuleConfig, type Place } from './module.ts'
 
 test('each place has its modules, in the order of execution', () => {
   const names = (place: Place): string[] => modulesAt(place).map((module) => module.name)
@@ -37,6 +38,12 @@ test('every form is closed, describes its fields and is enabled by default', () 
       assert.equal((form.properties.enabled as { default?: unknown }).default, true, at)
     }
   }
+})
+
+test('a form without `enabled` does not compile', () => {
+  const at = { route: Type.Object({}) }
+  // @ts-expect-error edges would skip a module with this form
+  defineModule({ name: 'never', about: '', at, needs: () => 'http', resolve: () => ({}) })
 })
 
 const ids = { ip_restriction: 'ip_policy_ids', mutual_tls: 'certificate_authority_ids' }

@@ -32,7 +32,10 @@ export interface Mention {
 }
 
 /** The request form for each place where a module can stand. Unset optional fields without a default are shown as null. */
-type FormsAt = Readonly<Partial<Record<Place, TObject>>>
+type FormsAt = Readonly<Partial<Record<Place, TObject<FormFields>>>>
+
+/** `moduleForm` adds `enabled`: edges skip a module whose configuration does not have it. */
+type FormFields = TProperties & { readonly enabled: typeof enabled }
 
 /** What is stored for a module with these forms. */
 type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>

@@ -17,7 +17,7 @@ export function linkTo(path: string, query: Readonly<Record<string, string>> = {
   return `#${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** Whether `path` is `place` or lies below it. */
+/** Whether `path` is `section` or lies below it. */
 export function isWithin(path: string, section: string): boolean {
   return section === '/' ? path === '/' : path === section || path.startsWith(`${section}/`)
 }

@@ -8,7 +8,8 @@ export type Shape = (value: unknown, at: string) => void
 export function object(fields: Readonly<Record<string, Shape>>): Shape {
   return (value, at) => {
     assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), `${at} must be an object`)
-    assert.deepEqual(Object.keys(value).sort(), Object.keys(fields).sort(), `${at} must have exactly these fields`)
+    const exact = `${at} must have exactly these fields: test/conformance/resource-shapes.ts`
+    assert.deepEqual(Object.keys(value).sort(), Object.keys(fields).sort(), exact)
     for (const [name, shape] of Object.entries(fields)) shape((value as Record<string, unknown>)[name], `${at}.${name}`)
   }
 }

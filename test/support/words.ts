@@ -3,6 +3,8 @@ import ts from 'typescript5'
 
 export interface BannedWord {
   readonly word: string
+  /** The words to use instead. */
+  readonly say: string
   /** Where it is banned: beginnings of paths. */
   readonly folders: readonly string[]
 }
@@ -16,6 +18,8 @@ interface KeptName {
 interface Found {
   readonly file: string
   readonly name: string
+  /** The first banned word in it. */
+  readonly banned: BannedWord
 }
 
 export function findBanned(
@@ -24,14 +28,16 @@ export function findBanned(
   kept: readonly KeptName[],
 ): Found[] {
   return [...sources].flatMap(([file, text]) => {
-    const words = banned.filter(({ folders }) => isBelow(file, folders)).flatMap(({ word }) => [word, `${word}s`])
+    const here = banned.filter(({ folders }) => isBelow(file, folders))
     // Most files have none of the words, and need not be parsed.
-    const isParsed = words.some((word) => text.toLowerCase().includes(word))
+    const isParsed = here.some(({ word }) => text.toLowerCase().includes(word))
     const names = new Set([file, ...(isParsed ? identifiers(file, text) : [])])
     return [...names]
-      .filter((name) => wordsOf(name).some((word) => words.includes(word)))
       .filter((name) => !kept.some((each) => each.name === name && isBelow(file, each.folders)))
-      .map((name) => ({ file, name }))
+      .flatMap((name) => {
+        const found = here.find(({ word }) => wordsOf(name).some((each) => each === word || each === `${word}s`))
+        return found ? [{ file, name, banned: found }] : []
+      })
   })
 }
 

@@ -31,13 +31,3 @@ test('one name may be added more than once', () => {
     ['set-cookie', 'b=2'],
   ])
 })
-
-test('error pages of the edge are never changed', () => {
-  const settings: HeaderSettings = {
-    add: [['Postern-Error-Code', 'ERR_FORGED']],
-    remove: ['POSTERN-ERROR-CODE', 'vary'],
-  }
-  assert.deepEqual(changed(settings, { vary: 'x' }), [])
-  const page = { 'postern-error-code': 'ERR_IP_REFUSED', vary: 'x' }
-  assert.deepEqual(changed(settings, page), Object.entries(page))
-})

@@ -9,7 +9,6 @@
  * answer.headers.get('x-region') // 'local'
  */
 
-import { isEdgeHeader } from '../../model/header-rules.ts'
 import { compileHeaderChanges } from '../headers/header-changes.ts'
 import type { HeaderSettings } from '../headers/header-form.ts'
 import type { Phases } from '../phases.ts'
@@ -19,13 +18,10 @@ export function compileResponseHeaders(
   { add, remove }: HeaderSettings,
   tools: Pick<ModuleTools, 'now' | 'region'>,
 ): Phases {
-  const removed = remove.map((name) => name.toLowerCase()).filter((name) => !isEdgeHeader(name))
-  const change = compileHeaderChanges({ add: add.filter(([name]) => !isEdgeHeader(name)), remove: removed })
+  const change = compileHeaderChanges({ add, remove })
   return {
-    removesFromResponse: removed,
+    removesFromResponse: remove.map((name) => name.toLowerCase()),
     response(incoming, ctx) {
-      // error pages of the edge stay as they are, and only they have this header.
-      if (incoming.headers.has('postern-error-code')) return
       change(incoming.headers, { ctx, incoming, tools })
     },
   }

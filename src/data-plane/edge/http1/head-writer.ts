@@ -73,7 +73,8 @@ function fieldLines(headers: HeaderList, isLeftOut: (key: string) => boolean): s
     const name = headers.nameAt(i)
     if (isLeftOut(name.key)) continue
     const value = headers.valueAt(i)
-    if (!name.isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
+    if (!name.isToken || (!headers.isChecked && !isFieldContent(value)))
+      throw new Error(`a header that cannot be sent: \`${name.spelling}\``)
     lines += name.lineStart + value
   }
   return lines

@@ -50,7 +50,8 @@ export function writeFields(raw: string[], headers: HeaderList, body: BodyLength
     const value = headers.valueAt(i)
     if (connectionFields.has(key)) continue
     // The last defence against header injection: the library would send these unchecked.
-    if (!isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
+    if (!isToken || (!headers.isChecked && !isFieldContent(value)))
+      throw new Error(`a header that cannot be sent: \`${key}\``)
     raw.push(key, value)
   }
   if (typeof body === 'number') raw.push('content-length', String(body))

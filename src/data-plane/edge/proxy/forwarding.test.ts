@@ -227,6 +227,9 @@ for (const version of versions) {
         const answer = await ask(t, plane, version, { path })
         assert.deepEqual([answer.status, answer.headers['postern-error-code']], [500, 'ERR_BROKEN_MODULE'], path)
       }
+      const log = plane.logged.join('')
+      assert.equal(log.match(/"message":"a header that cannot be sent: `x-bad`"/g)?.length, 2, log)
+      assert.doesNotMatch(log, /set-cookie|x-evil/, 'the log names the header without its value')
     })
   })
 }
