@@ -1,6 +1,6 @@
 /** The memory of this node for request bodies that modules read: one budget, shared by edges and by sources. */
 import { shareOf } from '../../lib/limits/share-of.ts'
-import { ipBytes } from '../../lib/net/ip-bytes.ts'
+import { clientKeyOf } from '../../lib/net/client-key.ts'
 
 /** Whose body it is. */
 export interface BodyHolder {
@@ -63,7 +63,7 @@ export class BodyMemory {
   }
 
   lease({ edgeId, ip }: BodyHolder): BodyLease {
-    const source = sourceOf(ip)
+    const source = clientKeyOf(ip)
     let held = 0
     let isOver = false
     const give = (bytes: number): void => {
@@ -111,10 +111,4 @@ function addTo(holders: Map<string, number>, key: string, bytes: number): void {
   const held = (holders.get(key) ?? 0) + bytes
   if (held === 0) holders.delete(key)
   else holders.set(key, held)
-}
-
-/** An IPv4 address, or the /64 network of an IPv6 address: a visitor with one address of that network can use all of them. */
-function sourceOf(ip: string): string {
-  const bytes = ipBytes(ip)
-  return bytes?.length === 16 ? bytes.toString('hex', 0, 8) : ip
 }

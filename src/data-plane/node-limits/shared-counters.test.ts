@@ -138,7 +138,7 @@ test('counts move to a new plane, and from one that leaves', async () => {
   for (const key of keys) assert.equal((await at('w1').take(key, once)).isAllowed, true)
   add()
   await node.settle()
-  const [held] = await Promise.all([at('w2').counted('edge '), node.settle()])
+  const [held] = await Promise.all([at('w2').counted('edge'), node.settle()])
   assert.equal(held.length, keys.length)
   const left = at('w1').leave()
   await node.settle()
@@ -183,6 +183,6 @@ test('a plane that does not answer delays nobody for long, and gets its counts w
   node.stalled.clear()
   await node.settle()
   clock.now += 2000
-  const [counted] = await Promise.all([at('w1').counted('key '), node.settle()])
+  const [counted] = await Promise.all([at('w1').counted('key'), node.settle()])
   assert.ok(counted.some((each) => each.key === key))
 })

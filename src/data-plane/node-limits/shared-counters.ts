@@ -75,7 +75,8 @@ export class SharedCounters implements Counters {
       this.#leaving.add(from)
       void this.#regroup()
     })
-    peers.serve('counters.counted', (prefix) => this.#own.counted(prefix))
+    // Workers of version 0.1 ask by the beginning of keys, with a space at its end.
+    peers.serve('counters.counted', (owner) => this.#own.counted(owner.trim()))
     peers.whenMoved((came, left) => {
       for (const plane of [...came, ...left]) this.#asks.forget(plane)
       for (const plane of left) {
@@ -97,13 +98,18 @@ export class SharedCounters implements Counters {
     else this.#peers.tell(owner, 'counters.giveBack', [key, windowMs])
   }
 
-  /** A copy of the counts of keys that begin with `prefix`, from all planes that answer. */
-  async counted(prefix: string): Promise<CountedWindow[]> {
-    const own = this.#own.counted(prefix)
+  /** A copy of the counts of an edge, from all planes that answer. */
+  async counted(edgeId: string): Promise<CountedWindow[]> {
+    const own = this.#own.counted(edgeId)
     const others = this.#peers.others()
     if (others.length === 0) return own
-    const found = await Promise.all(others.map((plane) => this.#within(plane, 'counters.counted', prefix)))
+    const found = await Promise.all(others.map((plane) => this.#within(plane, 'counters.counted', `${edgeId} `)))
     return [...own, ...found.flatMap((windows) => windows ?? [])]
+  }
+
+  /** Drops what this plane has counted for an edge that is gone. */
+  forget(edgeId: string): void {
+    this.#own.forget(edgeId)
   }
 
   /** Hands counting over to the others before this plane stops; resolves when they have all counts. */

@@ -57,14 +57,50 @@ test('expired keys are dropped, so that ever new keys use bounded memory', () =>
   assert.ok(counters.size < 500, `${counters.size}`)
 })
 
-test('keys beyond the limit are counted together, and earlier ones keep their own counters', () => {
-  const counters = new SlidingCounters({ now: () => 0, maxKeys: 5 })
-  for (let i = 0; i < 5; i++) assert.equal(counters.take(`known ${i}`, rate).isAllowed, true)
+test('keys beyond the room are counted together, and earlier ones of their owner keep their counters', () => {
+  const counters = new SlidingCounters({ now: () => 0, maxKeys: 6 })
+  for (let i = 0; i < 6; i++) assert.equal(counters.take(`edge known-${i}`, rate).isAllowed, true)
   let passed = 0
-  for (let i = 0; i < 1000; i++) if (counters.take(`new ${i}`, rate).isAllowed) passed++
+  for (let i = 0; i < 1000; i++) if (counters.take(`edge new-${i}`, rate).isAllowed) passed++
   assert.equal(passed, 10)
-  assert.equal(counters.take('known 3', rate).isAllowed, true)
+  assert.equal(counters.take('edge known-3', rate).isAllowed, true)
   assert.equal(counters.size, 6)
+})
+
+test('ever new keys of one edge refuse nobody of another, whatever windows they use (A1, A2)', () => {
+  const counters = new SlidingCounters({ now: () => 0, maxKeys: 1000 })
+  const flood = (times: number): void => {
+    for (let i = 0; i < times; i++) {
+      counters.take(`hostile ${i}`, { capacity: 1_000_000, windowMs: 60_000 + (i % 500) * 10_000 })
+    }
+  }
+  flood(5000)
+  assert.ok(counters.size <= 1000)
+  for (let i = 0; i < 200; i++) {
+    assert.equal(counters.take(`other ${i}`, { capacity: 1, windowMs: 60_000 }).isAllowed, true, `visitor ${i}`)
+    flood(20)
+    assert.equal(counters.take(`other ${i}`, { capacity: 1, windowMs: 60_000 }).isAllowed, false, `visitor ${i} again`)
+  }
+  assert.ok(counters.size <= 1000)
+})
+
+test('counters of edges without visitors make room for those of one with very many', () => {
+  let now = 0
+  const counters = new SlidingCounters({ now: () => now, maxKeys: 1000 })
+  for (let i = 0; i < 900; i++) counters.take(`idle-${i % 9} ${i}`, rate)
+  now += 10 * rate.windowMs
+  for (let i = 0; i < 700; i++, now++) {
+    assert.equal(counters.take(`busy ${i}`, { capacity: 1, windowMs: 60_000 }).isAllowed, true, `visitor ${i}`)
+  }
+})
+
+test('what belongs to an edge that is gone goes with it', () => {
+  const counters = new SlidingCounters({ now: () => 0 })
+  for (const key of ['gone a', 'gone b', 'kept a']) counters.take(key, { capacity: 1, windowMs: 1000 })
+  counters.forget('gone')
+  assert.equal(counters.size, 1)
+  assert.equal(counters.take('gone a', { capacity: 1, windowMs: 1000 }).isAllowed, true)
+  assert.equal(counters.take('kept a', { capacity: 1, windowMs: 1000 }).isAllowed, false)
 })
 
 test('a copy starts with the counts so far and then counts independently', () => {
@@ -73,7 +109,7 @@ test('a copy starts with the counts so far and then counts independently', () =>
   const rate = { capacity: 2, windowMs: 60_000 }
   for (const key of ['a 1', 'a 1', 'a 2', 'b 1']) counters.take(key, rate)
   now += 10_000
-  const counted = counters.counted('a ')
+  const counted = counters.counted('a')
   assert.deepEqual(counted, [
     { key: 'a 1', windowMs: 60_000, ageMs: 10_000, current: 2, previous: 0 },
     { key: 'a 2', windowMs: 60_000, ageMs: 10_000, current: 1, previous: 0 },
@@ -82,7 +118,7 @@ test('a copy starts with the counts so far and then counts independently', () =>
   assert.equal(copy.take('a 1', rate).isAllowed, false)
   assert.equal(copy.take('a 2', rate).isAllowed, true)
   assert.equal(copy.take('a 2', rate).isAllowed, false)
-  assert.deepEqual(counters.counted('a '), counted)
+  assert.deepEqual(counters.counted('a'), counted)
 })
 
 test('an event that is given back can be taken again, once, and only in its window', () => {

@@ -221,6 +221,20 @@ describe('actions on requests', () => {
     assert.equal(await ask(phases, request({ routeId: 'edghtsrt_2' })), undefined, 'each route counts for itself')
   })
 
+  test('rate-limit counts an IPv6 network as one client, where the key is exactly its address', async () => {
+    const limited = (key: string) =>
+      compile({ inbound: [on('true', 'rate-limit', { name: 'n', capacity: 1, rate: '60s', bucket_key: [key] })] })
+    const from = (ip: string) => request({ peer: { ...visitor, ip } })
+    const byAddress = limited('conn.client_ip')
+    assert.equal(await ask(byAddress, from('2001:db8::1')), undefined)
+    assert.ok(await ask(byAddress, from('2001:db8::ffff:2')), 'the same /64')
+    assert.equal(await ask(byAddress, from('2001:db8:0:1::1')), undefined)
+    assert.equal(await ask(byAddress, from('192.0.2.1')), undefined)
+    assert.equal(await ask(byAddress, from('192.0.2.2')), undefined)
+    const byMore = limited("conn.client_ip + 'x'")
+    for (const ip of ['2001:db8::1', '2001:db8::2']) assert.equal(await ask(byMore, from(ip)), undefined)
+  })
+
   test('basic-auth', async () => {
     const phases = compile({ inbound: [on('true', 'basic-auth', { credentials: ['a:password'], realm: 'here' })] })
     const authorization = `Basic ${Buffer.from('a:password').toString('base64')}`

@@ -26,7 +26,7 @@ export async function attachToControl(
       planes: (given) => limits.peers.use(given.map((each) => each.planeId)),
       letVisitorsIn: () => isStocked.resolve(),
       numbers: metrics,
-      counted: (edgeId) => limits.counters.counted(`${edgeId} `),
+      counted: (edgeId) => limits.counters.counted(edgeId),
       ...exchanges.calls,
       replay: (ask) => exchanges.repeat(ask, visitors.replays),
     },

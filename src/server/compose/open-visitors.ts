@@ -50,6 +50,8 @@ export function openVisitors(
   remote.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
   edges.whenRemoved((id) => {
     counts.forget(id)
+    // An endpoint may come back: another node's is forgotten when nobody visits it for a while.
+    if (!id.startsWith('ep_')) parts.limits.counters.forget(id)
     const isServed = (edgeId: string) => edges.has(edgeId)
     retireEdge(id, { streams: router, http: front, isServed, drainMs: live.now.drainTimeoutMs })
   })

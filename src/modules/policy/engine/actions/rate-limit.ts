@@ -1,8 +1,10 @@
 /** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
+import { clientKeyOf } from '../../../../lib/net/client-key.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { defineAction, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
+import type { Moment } from '../moment.ts'
 import { checkDuration, closedObject, enforce, text } from '../phase-settings.ts'
 
 export const rateLimit = defineAction({
@@ -30,12 +32,17 @@ export const rateLimit = defineAction({
   }),
   refine: ({ rate }, at) => checkDuration(rate, `${at}.rate`, { least: '60s', most: '24h', step: 10 }),
   compile: ({ capacity, rate, bucket_key, enforce: isEnforced }, { key, tools, expression, evaluator }) => {
-    const keys = bucket_key.map(expression)
+    const keys = bucket_key.map((text) => {
+      const value = expression(text)
+      const read = (moment: Moment) => evaluator.plain(value(moment))
+      // A visitor with one IPv6 address has its whole network, and would pass any limit.
+      return text.trim() === 'conn.client_ip' ? (moment: Moment) => clientKeyOf(String(read(moment))) : read
+    })
     const limit = { capacity, windowMs: readDuration(rate) * 1000 }
     return {
       run(moment) {
         const { edgeId, routeId } = moment.ownRequest
-        const parts = keys.map((each) => evaluator.plain(each(moment)))
+        const parts = keys.map((each) => each(moment))
         // A digest, since keys are made of what visitors send and can be long.
         const bucket = `${edgeId} ${routeId} ${key} ${hash('sha256', JSON.stringify(parts), 'base64url')}`
         const taken = tools.counters.take(bucket, limit)
