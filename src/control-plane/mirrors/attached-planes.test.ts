@@ -103,31 +103,6 @@ describe('the planes of a control plane', () => {
       })
       afterEach(() => planes.close())
 
-      test('a write is in force when every plane has acknowledged it, compiled edges included', async () => {
-        await attach('quick')
-        const compiled = Promise.withResolvers<void>()
-        const asked = Promise.withResolvers<void>()
-        await attach(
-          'slow',
-          {},
-          {
-            edges: async ({ applied }: { applied: readonly { id: string }[] }) => applied.map(({ id }) => id),
-            edgesSettled: () => {
-              asked.resolve()
-              return compiled.promise
-            },
-          },
-        )
-        assert.equal(await planes.inForce(), true)
-        await store.write(async (writer) => writer.changed('tls_edge', 'edgtls_1'))
-        const answer = planes.inForce()
-        await asked.promise
-        const first = await Promise.race([answer, settled().then(() => 'waits')])
-        assert.equal(first, 'waits')
-        compiled.resolve()
-        assert.equal(await answer, true)
-      })
-
       test('form one node, which has the sessions of all of them and no lease', async () => {
         const [first, second] = [await attach('w1'), await attach('w2')]
         for (const [plane, id] of [[first, 'ts_1'] as const, [second, 'ts_2'] as const]) {
