@@ -15,7 +15,7 @@ export interface ModuleTools
   /** Searches for patterns. Lists that the module declared (`patterns`) are already compiled. */
   readonly search: (patterns: readonly string[]) => PatternSearch
   /** Seals data that visitors carry, such as cookies. */
-  readonly sealer: Pick<Sealer, 'seal' | 'open'>
+  readonly sealer: Pick<Sealer, 'seal' | 'open' | 'digestFor'>
   readonly sessions: LoginSessions
   /**
    * Names what is compiled: an edge, a place, a module and its settings. The same at every data plane, and for as long

@@ -28,7 +28,7 @@ export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'datab
   const store = await openStore(databaseUrl)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
   const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now: Date.now }) })
-  const sessions = new CachedLogins({ rows: stored, now: Date.now, log })
+  const sessions = new CachedLogins({ rows: stored, isOurs: () => true, now: Date.now, log })
   stored.whenEnded((endings) => sessions.ended(endings))
   const follower = new Follower({ store, followed: stored, log })
   await follower.start()

@@ -36,6 +36,7 @@ describe('logins known at a data plane', () => {
   const clock = { now: START }
   /** Calls that a test replaces. */
   const replaced: Partial<LoginRows> = {}
+  const madeUp = new Set<string>()
   let asked: number
   let known: CachedLogins
   const open = (answerMs?: number) => {
@@ -54,6 +55,7 @@ describe('logins known at a data plane', () => {
         useAnswer: (answer) => current('useAnswer')(answer),
         seenLogins: (seen) => current('seenLogins')(seen),
       },
+      isOurs: ({ secret }) => !madeUp.has(secret),
       now: () => clock.now,
       log,
       ...(answerMs !== undefined && { answerMs }),
@@ -72,6 +74,26 @@ describe('logins known at a data plane', () => {
     const away = (name: string) => () => Promise.reject(noAnswerFault('closed', name))
     for (const name of Object.keys(rowsWith())) Object.assign(replaced, { [name]: away(name) })
   }
+
+  test('are found while made-up secrets flood the look-ups (A13)', async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    replaced.loginAt = async (at) => {
+      await answered
+      return rowsWith().loginAt(at)
+    }
+    const flood = Array.from({ length: 1000 }, (_, i) => `made-up-${i}`)
+    for (const secret of flood) madeUp.add(secret)
+    const refused = flood.map((secret) => Promise.resolve(known.find(placeOf({ secret }))).catch(isUnavailable))
+    const fresh = Array.from({ length: 100 }, (_, i) => known.find(placeOf({ secret: `fresh-${i}` })))
+    const ours = known.find(placeOf())
+    assert.equal(asked, 50 + 100 + 1, 'made-up ones have a quarter of the look-ups')
+    answer()
+    assert.deepEqual(await ours, row.login)
+    assert.deepEqual(new Set(await Promise.all(fresh)), new Set([undefined]))
+    await Promise.all(refused)
+    // What was made before there were checksums has room again.
+    assert.equal(await known.find(placeOf({ secret: 'made-up-1' })), undefined)
+  })
 
   test('are looked up once for all requests that wait', async () => {
     const found = await Promise.all([1, 2, 3].map(async () => known.find(placeOf())))

@@ -19,8 +19,11 @@ import { SeenLogins } from './seen-logins.ts'
  */
 const ANSWER_MS = LOOKUP_MS + 1000
 
-/** Concurrent lookups. A flood of made-up cookies must not keep the database from everybody else. */
+/** Concurrent lookups. */
 const MAX_LOOKUPS = 200
+
+/** Those of them for secrets without our checksum: a flood of made-up cookies must not keep out visitors who have logged in. */
+const MAX_UNPROVEN = MAX_LOOKUPS / 4
 
 /**
  * How long an unused cached login counts as current, in milliseconds: its user may be active at another data plane, which does
@@ -33,6 +36,8 @@ const CACHE_BYTES = 64 * 1024 * 1024
 
 export interface CachedLoginsOptions extends Pick<PlaneContext, 'now' | 'log'> {
   readonly rows: LoginRows
+  /** Whether the checksum of a secret proves that it was not made up. */
+  readonly isOurs: (scope: LoginScope) => boolean
   /** Smaller ones are for tests. */
   readonly cacheBytes?: number
   readonly answerMs?: number
@@ -56,13 +61,16 @@ export class CachedLogins implements LoginSessions {
   readonly #cache: LoginCache
   readonly #handles = new WeakMap<LoginScope, Handle>()
   readonly #seen: SeenLogins
+  readonly #isOurs: (scope: LoginScope) => boolean
   readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
+  #unproven = 0
   /** By ids of logins and users, and by browsers. */
   readonly #endings = new RecentlyEnded()
   readonly #troubles: MinuteLog<{ err: unknown }>
 
-  constructor({ rows, now, log, cacheBytes = CACHE_BYTES, answerMs = ANSWER_MS }: CachedLoginsOptions) {
+  constructor({ rows, isOurs, now, log, cacheBytes = CACHE_BYTES, answerMs = ANSWER_MS }: CachedLoginsOptions) {
     this.#rows = rows
+    this.#isOurs = isOurs
     this.#now = now
     this.#answerMs = answerMs
     this.#cache = new LoginCache(cacheBytes)
@@ -75,7 +83,7 @@ export class CachedLogins implements LoginSessions {
   find(scope: LoginScope): Login | undefined | Promise<Login | undefined> {
     const { browser, key } = this.#handleOf(scope)
     const cached = this.#cache.at(key)
-    if (!cached) return this.#lookUp(browser, scope.routeId).then((found) => this.#current(found))
+    if (!cached) return this.#lookUpNew(scope, browser).then((found) => this.#current(found))
     const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
     return isFresh ? this.#current(cached) : this.#refreshed(cached)
   }
@@ -167,6 +175,18 @@ export class CachedLogins implements LoginSessions {
       cached.readAt = this.#now()
       // The login may have ended here meanwhile.
       return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
+    }
+  }
+
+  /** Looks up a secret that is not known here: those without our checksum have a share of the lookups. */
+  async #lookUpNew(scope: LoginScope, browser: string): Promise<CachedLogin | undefined> {
+    if (this.#isOurs(scope)) return this.#lookUp(browser, scope.routeId)
+    if (this.#unproven >= MAX_UNPROVEN) throw noAnswer()
+    this.#unproven++
+    try {
+      return await this.#lookUp(browser, scope.routeId)
+    } finally {
+      this.#unproven--
     }
   }
 

@@ -31,7 +31,7 @@ describe('when the control plane ends before it has answered', () => {
     test(`${what}; the next one is not asked again, and answers other calls`, async () => {
       const control = new ControlLink({ log })
       await control.start({ calls: {} as PlaneCalls, attachment }) // nothing is called
-      const logins = new CachedLogins({ rows: linkedLogins(() => control), now: () => START, log })
+      const logins = new CachedLogins({ rows: linkedLogins(() => control), isOurs: () => true, now: () => START, log })
       const asked = Promise.withResolvers<void>()
       const silent = () => {
         asked.resolve()

@@ -1,5 +1,4 @@
 /** The steps of a login: to the provider, back from it, and logout (R-3.11, D51, D52). */
-import { randomBytes } from 'node:crypto'
 import { readCookies } from '../../lib/http/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
@@ -9,7 +8,8 @@ import { localPath, redirect, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
 import { type LoginSettings, scopeId } from './login-settings.ts'
-import { scopeOf, sessionSecrets } from './login-validity.ts'
+import { scopeOf, shownSecrets } from './login-validity.ts'
+import { sessionSecrets } from './session-secret.ts'
 import { storeDown } from './store-down.ts'
 
 /** How many attempts a browser may have open. Each has a cookie, and a page may send many requests before a login. */
@@ -17,8 +17,6 @@ const MAX_ATTEMPTS = 5
 
 /** The longest `Max-Age` of a session cookie, in seconds: RFC 6265bis lets browsers cut it to 400 days. */
 const MAX_AGE_SECONDS = 400 * 86_400
-
-const SECRET_BYTES = 32
 
 /** The form that an error code of a provider must have to be logged. */
 const errorForm = /^[\w.-]{1,64}$/
@@ -31,6 +29,7 @@ export function loginFlow(
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
 ) {
   const [callbackPath] = provider.callbackPaths
+  const secrets = sessionSecrets(sealer)
   const attemptScope = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
     edgeId,
     routeId: scopeId(routeId, scope),
@@ -98,7 +97,7 @@ export function loginFlow(
     /** Ends all logins of the browser on this host. */
     async end(ctx: RequestContext): Promise<Respond | Refuse> {
       try {
-        for (const secret of sessionSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
+        for (const secret of shownSecrets(ctx, cookies.session)) await sessions.end({ secret, host: ctx.host })
       } catch (error) {
         // The cookie stays, so that the visitor can try again.
         return storeDown(error)
@@ -123,7 +122,7 @@ export function loginFlow(
     { user, kept, endsAt = Number.POSITIVE_INFINITY }: LoggedIn,
   ): Promise<Pair> {
     const at = now()
-    const secret = randomBytes(SECRET_BYTES).toString('base64url')
+    const secret = secrets.make(ctx.host)
     const { identity, rules, name, url } = provider
     const login = { identity, user, kept: { ...kept, rules }, createdAt: at, checkedAt: at, lastSeenAt: at }
     const expiresAt = Math.min(endsAt, maximumMs > 0 ? at + maximumMs : Number.POSITIVE_INFINITY)
@@ -134,7 +133,7 @@ export function loginFlow(
       userAgent: ctx.headers.get('user-agent') ?? '',
       expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     }
-    await sessions.begin(scopeOf(ctx, secret, scope), login, origin, sessionSecrets(ctx, cookies.session)[0])
+    await sessions.begin(scopeOf(ctx, secret, scope), login, origin, shownSecrets(ctx, cookies.session)[0])
     const seconds = maximumMs > 0 ? Math.min(maximumMs / 1000, MAX_AGE_SECONDS) : undefined
     return setCookie(cookies.session, secret, seconds)
   }

@@ -5,6 +5,7 @@ import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './login-provider.ts'
 import { type LoginSettings, scopeId } from './login-settings.ts'
+import { secretForm } from './session-secret.ts'
 import { storeDown } from './store-down.ts'
 
 /** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */
@@ -12,9 +13,6 @@ const MAX_COOKIES = 3
 
 /** How often a visitor's activity is noted, in milliseconds: the precision of the inactivity timeout. */
 const SEEN_EVERY_MS = 1000
-
-/** What the secrets in session cookies look like: 256 bits. */
-const secretForm = /^[\w-]{43}$/
 
 export type Standing = { readonly login: Login } | Refuse | undefined
 
@@ -108,7 +106,7 @@ export function standingAt(
     const cookie = headers.count('cookie') === 1 ? headers.get('cookie') : undefined
     const known = cookie === undefined ? undefined : shown.get(peer)
     if (known && known.cookie === cookie && known.host === host && known.routeId === routeId) return known.scopes
-    const scopes = sessionSecrets(ctx, cookies.session).map((secret) => scopeOf(ctx, secret, scope))
+    const scopes = shownSecrets(ctx, cookies.session).map((secret) => scopeOf(ctx, secret, scope))
     if (cookie !== undefined) shown.set(peer, { cookie, host, routeId, scopes })
     return scopes
   }
@@ -119,7 +117,7 @@ export function standingAt(
   }
 }
 
-export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {
+export function shownSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {
   const secrets: string[] = []
   for (const [, value] of readCookies(headers, (each) => each === name)) {
     if (secrets.length < MAX_COOKIES && secretForm.test(value)) secrets.push(value)

@@ -9,14 +9,16 @@ import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certifi
 import { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
 import type { NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import { sessionSecrets } from '../../modules/login/session-secret.ts'
 import type { OpeningPlane } from './opening-plane.ts'
 
-export function openMirrors({ control, authority, now, log, opened }: OpeningPlane) {
+export function openMirrors({ control, authority, sealer, now, log, opened }: OpeningPlane) {
   // Who may connect at all (D64), and who has logged in.
   const refused = new RefusedAddresses({ log })
   opened.defer(() => refused.close())
   const restrictions = new Restrictions({ refused })
-  const logins = new CachedLogins({ rows: linkedLogins(() => control), now, log })
+  const { isOurs } = sessionSecrets(sealer)
+  const logins = new CachedLogins({ rows: linkedLogins(() => control), isOurs, now, log })
   opened.defer(() => logins.close())
 
   // Certificates: uploaded ones, else leaves of our own authority.

@@ -26,7 +26,7 @@ export async function loginNode(
   const sealer = new Sealer(Buffer.alloc(32, 7))
   await store.write((writer) => writer.keepMeta(KEY_ID, sealer.keyId))
   const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now }), ...options })
-  const sessions = new CachedLogins({ rows: stored, now, log, ...options })
+  const sessions = new CachedLogins({ rows: stored, isOurs: () => true, now, log, ...options })
   stored.whenEnded((endings) => sessions.ended(endings))
   const follower = new Follower({ store, followed: stored, log })
   await follower.start()
