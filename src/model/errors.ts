@@ -19,7 +19,7 @@ const table = {
   },
   VERSION_MISSING: { status: 400, ngrok: 218, text: 'Send the header `Service-Version: 2`.' },
   VERSION_UNSUPPORTED: { status: 400, ngrok: 217, text: 'The only supported API version is `2`.' },
-  RATE_LIMITED: { status: 429, ngrok: 226, text: 'Too many requests with this key; wait as `Retry-After` says.' },
+  RATE_LIMITED: { status: 429, ngrok: 226, text: 'Too many requests with your keys; wait as `Retry-After` says.' },
 
   NOT_FOUND: { status: 404, ngrok: 222, text: 'There is no such resource.' },
   ROUTE_NOT_FOUND: { status: 404, ngrok: 209, text: 'There is no such address in this API.' },

@@ -142,6 +142,8 @@ export interface ReplayAsk {
   readonly headers?: readonly { readonly name: string; readonly value: string }[] | undefined
   /** As base64. */
   readonly body?: string | undefined
+  /** The address that sends a changed request. */
+  readonly callerIp?: string | undefined
 }
 
 /** A query about exchanges to the node that has them. */

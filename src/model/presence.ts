@@ -47,6 +47,12 @@ export interface PresentEndpoint {
   readonly name: string
   readonly description: string
   readonly metadata: string
+  /** Whether it may share its address; left out when it may not. */
+  readonly isPooled?: boolean
+  /** Where its agent forwards to, as the agent says; left out when unknown. */
+  readonly upstreamUrl?: string
+  /** The HTTP version in which it forwards; left out when that is unknown, or no HTTP. */
+  readonly upstreamProtocol?: 'http1' | 'http2'
   /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string

@@ -216,6 +216,15 @@ eachTarget((target) => {
       const { domain, ...rest } = await target.api.create('/reserved_domains', { name: called })
       assert.equal(domain, called)
       assert.ok(!('name' in rest))
+      for (const [at, other] of [
+        ['name', 'domain'],
+        ['domain', 'name'],
+      ]) {
+        const one = name()
+        const made = await target.api.create('/reserved_domains', { [`${at}`]: one, [`${other}`]: '' })
+        assert.equal(made.domain, one, `an empty ${other} beside a ${at}`)
+      }
+      await target.api.refused('ERR_BAD_DOMAIN', 'POST', '/reserved_domains', { body: { domain: '', name: '' } })
       await target.api.refused('ERR_FIELD_REQUIRED', 'POST', '/reserved_domains', { body: {} })
       const both = { domain: name(), name: name() }
       await target.api.refused('ERR_INVALID_VALUE', 'POST', '/reserved_domains', { body: both })

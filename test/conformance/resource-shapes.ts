@@ -336,6 +336,11 @@ export const resourceShapes = {
       name: string,
       description: string,
       metadata: string,
+      bindings: list(string),
+      pooling_enabled: boolean,
+      traffic_policy: string,
+      upstream_protocol: string,
+      upstream_url: string,
     },
     {
       domain: ref('/reserved_domains', 'rd_'),

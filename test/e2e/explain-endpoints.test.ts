@@ -18,8 +18,8 @@ type Agent = Awaited<ReturnType<typeof ownAgent>>
 type Tunnel = Parameters<Agent['forward']>[0]
 
 /** The id of an agent's endpoint. */
-async function endpoint(t: Parameters<typeof ownAgent>[0], options: Omit<Tunnel, 'addr'>) {
-  const agent = await ownAgent(t, world)
+async function endpoint(t: Parameters<typeof ownAgent>[0], options: Omit<Tunnel, 'addr'>, authtoken?: string) {
+  const agent = await ownAgent(t, world, authtoken === undefined ? {} : { authtoken })
   const tunnel = await agent.forward({ addr: service.address, ...options })
   const { endpoints } = await world.api.get('/endpoints')
   const { id } = endpoints.find((each: Json) => each.public_url === tunnel.url)
@@ -93,6 +93,26 @@ test('the endpoint id of a stored edge explains that edge', async () => {
   const { id } = endpoints.find((each: Json) => each.edge?.id === edge.id)
   const { outcome } = await explain({ edge_id: id, request: {} })
   assert.deepEqual([outcome.status_code, outcome.route_id], [403, edge.routes[0]?.id])
+})
+
+test('an endpoint is explained to the owner of its agent and to admins alone', async (t) => {
+  const secret = 'correct horse'
+  const owner = await world.platform.member()
+  const { token, id: credential } = await owner.api.create('/credentials')
+  assert.match(credential, /^cr_/)
+  const { id } = await endpoint(t, { proto: 'http', basic_auth: [`jane:${secret}`] }, token)
+  const headers = { authorization: `Basic ${btoa(`jane:${secret}`)}` }
+  const { api: other } = await world.platform.member()
+  for (const body of [
+    { edge_id: id, request: {} },
+    { edge_id: id, request: { headers } },
+  ]) {
+    const { status_code, msg } = await other.refused('ERR_FORBIDDEN', 'POST', '/policy/explain', { body })
+    assert.deepEqual([status_code, msg.includes('owner')], [403, true])
+    for (const api of [owner.api, world.api]) {
+      assert.equal((await api.send('POST', '/policy/explain', { body })).status, 200)
+    }
+  }
 })
 
 test('an endpoint that is not online is refused by name', async (t) => {

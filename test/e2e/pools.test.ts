@@ -56,6 +56,10 @@ for (const planeCount of [1, 2]) {
       const listed = endpoints.filter(({ hostport }: { hostport: string }) => hostport.startsWith(`${domain}:`))
       assert.equal(listed.length, 3)
       assert.equal(new Set(listed.map(({ id }: { id: string }) => id)).size, 3)
+      for (const each of listed) {
+        assert.deepEqual(each.bindings, ['public'])
+        assert.deepEqual([each.pooling_enabled, each.upstream_protocol, each.traffic_policy], [true, 'http1', ''])
+      }
     })
 
     test('goes on without a member that stops, and closes with the last', async (t) => {

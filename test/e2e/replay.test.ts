@@ -66,6 +66,7 @@ test('a request is sent again unchanged, and its answer is kept', async () => {
   assert.deepEqual([last.method, last.url, bodies.at(-1)], ['POST', first.path, 'a question'])
   assert.deepEqual([last.get('x-a'), last.get('content-type'), last.get('host')], ['b', 'text/plain', edge.name])
   assert.equal(last.get('x-forwarded-for'), first.client_ip)
+  assert.equal(last.get('postern-replay'), first.id)
   assert.notEqual(second.id, first.id)
   assert.deepEqual([second.replay_of, second.status, second.edge_id], [first.id, 200, edge.id])
   assert.equal(second.response.body.content, `answer ${bodies.length}`)
@@ -82,6 +83,32 @@ test('method, path, headers and body can be changed', async () => {
   const { last } = service
   assert.deepEqual([last.method, last.url, bodies.at(-1)], ['PUT', '/other?x=y', 'other'])
   assert.deepEqual([last.get('x-other'), second.path, second.method], ['yes', '/other?x=y', 'PUT'])
+  assert.deepEqual([last.get('postern-replay'), last.get('x-forwarded-for')], [first.id, second.client_ip])
+})
+
+test('a changed request comes from its caller: the address of its visitor opens nothing', async () => {
+  const edge = await capturedEdge()
+  const first = await captured(edge, { from: '127.0.0.77' })
+  assert.equal(first.client_ip, '127.0.0.77')
+  const { id } = await world.api.create('/ip_policies')
+  await world.api.create('/ip_policy_rules', { ip_policy_id: id, cidr: '127.0.0.77/32', action: 'allow' })
+  await world.api.put(`${edge.routes[0]?.path}/ip_restriction`, { ip_policy_ids: [id] })
+  const count = service.seen.length
+  const changes = [
+    { method: 'DELETE' },
+    { path: '/admin' },
+    { headers: [{ name: 'X-Forwarded-For', value: '127.0.0.77' }] },
+    { body: { content: 'x' } },
+  ]
+  for (const change of changes) {
+    const { status, client_ip } = await replay(first.id, change)
+    assert.deepEqual([status, client_ip], [403, '127.0.0.1'], JSON.stringify(change))
+  }
+  assert.equal(service.seen.length, count)
+  const again = await replay(first.id)
+  assert.deepEqual([again.status, again.client_ip], [200, '127.0.0.77'])
+  const { last } = service
+  assert.deepEqual([last.get('x-forwarded-for'), last.get('postern-replay')], ['127.0.0.77', first.id])
 })
 
 test('all modules of the edge run again', async () => {

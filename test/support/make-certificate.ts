@@ -38,6 +38,8 @@ export const algorithms = {
   p521: { name: 'ECDSA', namedCurve: 'P-521', hash: 'SHA-256' },
   rsa1024: rsa(1024),
   rsa2048: rsa(2048),
+  rsa4096: rsa(4096),
+  rsa4104: rsa(4104),
   ed25519: { name: 'Ed25519' },
 } as const
 

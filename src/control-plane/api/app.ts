@@ -10,6 +10,7 @@ import Fastify, {
 } from 'fastify'
 import { type IdSource, isId } from '../../lib/ids.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
+import { plainAddress } from '../../lib/net/ip-rules.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Principal } from '../records/find-caller.ts'
 import { resourceOf } from '../resources/index.ts'
@@ -200,6 +201,7 @@ async function serve(
   const given = await perform(options, {
     route,
     principal,
+    ip: plainAddress(request.socket.remoteAddress ?? ''),
     recognise: () => recognise(request.raw, options.authentication),
     links,
     spellings: dialect.showsSpellings,

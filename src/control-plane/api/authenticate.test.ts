@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { RateLimit } from '../records/key-rate-limit.ts'
+import { RateLimit } from '../records/api-rate-limit.ts'
 import { enter } from './authenticate.ts'
 
 const TOKEN = 'right'

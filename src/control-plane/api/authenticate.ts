@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../../model/errors.ts'
 import type { Principal } from '../records/find-caller.ts'
-import type { RateLimit } from '../records/key-rate-limit.ts'
+import type { RateLimit } from '../records/api-rate-limit.ts'
 
 export interface ApiAuthentication {
   /** The principal behind a token; undefined when it opens nothing. */
@@ -21,7 +21,7 @@ export async function enter(request: IncomingMessage, authentication: ApiAuthent
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
   if (!isAdmitted) throw new Refusal('IP_NOT_ALLOWED')
-  const wait = authentication.rateLimit.take(principal.keyId)
+  const wait = authentication.rateLimit.take(principal.id)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)
   return principal

@@ -10,6 +10,8 @@ import type { ApiRoute } from './routes.ts'
 export interface CheckedCall extends Showing {
   readonly route: ApiRoute
   readonly principal: Principal
+  /** The caller's address. */
+  readonly ip: string
   /** Checks the caller again; undefined when its key is no longer valid. */
   readonly recognise: () => Promise<Principal | undefined>
   readonly target: ResourceTarget

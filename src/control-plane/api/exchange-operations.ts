@@ -30,8 +30,8 @@ export const exchangeOperations = {
     return whole(sources, call, await one(sources, call))
   },
   async replay_exchange(sources: ExchangeSources, call: CheckedCall) {
-    const { route, principal, target, body } = call
-    const made = await sources.exchanges.replay(principal, target.id, body)
+    const { route, principal, target, body, ip } = call
+    const made = await sources.exchanges.replay(principal, target.id, body, ip)
     return whole(sources, call, there(route.resource, made))
   },
   async get_exchange_har(sources: ExchangeSources, call: CheckedCall) {

@@ -2,7 +2,7 @@
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
 import { type CertificateFilePair, findCertificatePairs } from '../../lib/files/certificate-pairs.ts'
 import { readSmallFileAsync } from '../../lib/files/read-small-file.ts'
-import { MAX_PRIVATE_KEY_BYTES } from '../../lib/x509/private-key.ts'
+import { MAX_PRIVATE_KEY_BYTES, operatorsKeys } from '../../lib/x509/private-key.ts'
 import { BadTlsCertificate, MAX_TLS_PEM_BYTES, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
 import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
 import { coveredBy } from '../../model/certificate-names.ts'
@@ -194,7 +194,7 @@ export class CertificateFiles {
 async function readPair({ at, certFile, keyFile }: CertificateFilePair): Promise<ReadPair> {
   const cert = await readSmallFileAsync(certFile, MAX_TLS_PEM_BYTES)
   const key = await readSmallFileAsync(keyFile, MAX_PRIVATE_KEY_BYTES)
-  const { dnsNames, notBefore, notAfter } = readTlsCertificate(cert, key)
+  const { dnsNames, notBefore, notAfter } = readTlsCertificate(cert, key, operatorsKeys)
   const names = readNames(dnsNames)
   if (names.length === 0) throw new BadTlsCertificate('certificate', 'The certificate names no host.')
   const life = { notBefore: Date.parse(notBefore), notAfter: Date.parse(notAfter) }

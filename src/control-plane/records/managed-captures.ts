@@ -3,7 +3,7 @@ import { timestamp } from '../../lib/clock.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Presence } from '../../model/presence.ts'
-import { captures } from '../resources/captures.ts'
+import { captures, MAX_CAPTURES } from '../resources/captures.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { ControlTools } from '../store/control-tools.ts'
@@ -23,9 +23,6 @@ interface CaptureControlOptions extends Pick<ControlTools, 'store' | 'now' | 'lo
   readonly endpoint: (id: string) => { readonly id: string; readonly ownerId?: string | undefined } | undefined
 }
 
-/** Most captures at once, on all nodes together. */
-const MAX_CAPTURES = 100
-
 /** Pause between two tries to remove expired captures, in milliseconds. Data planes stop on time by themselves. */
 const RETRY_MS = 10_000
 
@@ -33,16 +30,23 @@ export class ManagedCaptures implements Followed {
   readonly #options: CaptureControlOptions
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  /** The edges that are captured. */
+  #edges: ReadonlySet<string> = new Set()
 
   constructor(options: CaptureControlOptions) {
     this.#options = options
   }
 
-  /** Removes captures that have expired, and later the running ones as they expire. */
+  /** Removes captures that have expired or whose edge is gone, and later the running ones as they expire. */
   async load(): Promise<void> {
     const { store, now, log } = this.#options
     const all = await store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
-    for (const { id } of all.filter((each) => expiryOf(each) <= now())) {
+    const edgeIds = all.flatMap(({ fields: { edge_id: id } }) => (typeof id === 'string' ? [id] : []))
+    const edges = new Set((await store.read((reader) => reader.resources(edgeIds))).map(({ id }) => id))
+    this.#edges = edges
+    const isGone = ({ fields: { edge_id: id } }: StoredResource) => typeof id === 'string' && !edges.has(id)
+    for (const capture of all.filter((each) => expiryOf(each) <= now() || isGone(each))) {
+      const { id } = capture
       const isRemoved = await store.write(async (writer) => {
         // Another node may have been faster.
         if (!(await writer.lock(captures.kind, id))) return false
@@ -50,14 +54,15 @@ export class ManagedCaptures implements Followed {
         writer.changed(captures.kind, id)
         return true
       })
-      if (isRemoved) log.info({ capture: id }, 'capture expired')
+      if (isRemoved) log.info({ capture: id }, isGone(capture) ? 'capture ended with its edge' : 'capture expired')
     }
     const next = Math.min(...all.map(expiryOf).filter((at) => at > now()))
     if (Number.isFinite(next)) this.#wakeIn(next - now())
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    if (changes.some(({ kind }) => kind === captures.kind)) await this.load()
+    const concerns = ({ kind, id }: Change) => kind === captures.kind || this.#edges.has(id)
+    if (changes.some(concerns)) await this.load()
   }
 
   stop(): void {
@@ -75,11 +80,6 @@ export class ManagedCaptures implements Followed {
     }
     const named = await this.#captured(principal, body)
     await this.load()
-    const { store } = this.#options
-    const running = await store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
-    if (running.length === MAX_CAPTURES) {
-      throw new Refusal('CAPTURE_RUNS', `${MAX_CAPTURES} captures run already; end one of them`)
-    }
     // The form has a default.
     const expiresAt = Math.ceil(now() / 1000) * 1000 + Number(body.duration) * 1000
     const { edge_id: _, endpoint_id: __, ...rest } = body

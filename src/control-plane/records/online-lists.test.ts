@@ -39,6 +39,11 @@ const shown = {
   name: 'web',
   description: 'a site',
   metadata: '',
+  bindings: ['public'],
+  pooling_enabled: false,
+  traffic_policy: '',
+  upstream_protocol: '',
+  upstream_url: '',
 }
 
 const rows: readonly [what: string, endpoint: PresentEndpoint, also: Record<string, unknown>][] = [
@@ -47,6 +52,11 @@ const rows: readonly [what: string, endpoint: PresentEndpoint, also: Record<stri
     'of a tunnel on a reserved domain',
     { ...plain, tunnelId: 'tn_1', domainId: 'rd_1' },
     { tunnel: ref('/tunnels', 'tn_1'), domain: ref('/reserved_domains', 'rd_1') },
+  ],
+  [
+    'of a pool, whose agent says where it forwards to',
+    { ...plain, isPooled: true, upstreamUrl: 'http://localhost:80', upstreamProtocol: 'http2' },
+    { pooling_enabled: true, upstream_url: 'http://localhost:80', upstream_protocol: 'http2' },
   ],
   [
     'of an edge on a reserved address',

@@ -67,8 +67,8 @@ export class Records {
       this.#options.store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
         const fields = await this.#chosen(writer, resource, prepared.fields)
-        await checkRules(writer, { resource, principal, parentId, before: null, after: fields })
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
+        await checkRules(writer, { resource, principal, parentId, ownerId, before: null, after: fields })
         const id = prepared.id ?? this.#options.ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]

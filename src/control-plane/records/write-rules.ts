@@ -1,6 +1,7 @@
 /** Rules of resources that depend on other resources, checked inside the transaction of every write. */
 import { Refusal } from '../../model/errors.ts'
 import { restrictedParts } from '../../model/restricted-part.ts'
+import { captures, MAX_CAPTURES, MAX_OWN_CAPTURES } from '../resources/captures.ts'
 import { ipPolicies } from '../resources/ip-policies.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
 import { ipRestrictions } from '../resources/ip-restrictions.ts'
@@ -14,11 +15,16 @@ import type { Principal } from './find-caller.ts'
 import { keepAnAdmin } from './manage-users.ts'
 import { isEnforced } from './stored-restrictions.ts'
 
+/** A fact that every new capture changes, so that two of them are counted one after the other. */
+const CAPTURES = 'captures'
+
 /** One write of one resource. */
 interface Write {
   readonly resource: Resource
   readonly principal: Pick<Principal, 'id' | 'role'>
   readonly parentId: string | null
+  /** Of a resource that is created. */
+  readonly ownerId?: string | null
   /** Null when it is created. */
   readonly before: StoredResource | null
   /** Its fields afterwards; null when it is deleted. */
@@ -31,9 +37,23 @@ export async function checkRules(writer: Writer, write: Write): Promise<void> {
   if (resource.kind === users.kind && before) await keepAnAdmin(writer, before, after)
   if (resource.kind === sshUserCertificates.kind && !before && after)
     await checkPrincipals(writer, write.principal, after)
+  if (resource.kind === captures.kind && write.ownerId) await checkCaptures(writer, write.ownerId)
   if (write.principal.role === 'admin') return
   if (resource.kind === ipPolicies.kind && before) await checkNotGuarding(writer, before.id)
   if (resource.kind === ipPolicyRules.kind && write.parentId !== null) await checkNotGuarding(writer, write.parentId)
+}
+
+/** D80: nobody may take all of them. */
+async function checkCaptures(writer: Writer, ownerId: string): Promise<void> {
+  await writer.setMeta(CAPTURES, ownerId)
+  const running = await writer.page({ kind: captures.kind, limit: MAX_CAPTURES })
+  const own = running.filter((each) => each.ownerId === ownerId).length
+  if (own >= MAX_OWN_CAPTURES) {
+    throw new Refusal('CAPTURE_RUNS', `${own} captures of \`${ownerId}\` run already; end one of them`)
+  }
+  if (running.length < MAX_CAPTURES) return
+  const msg = `${running.length} captures run already, ${own} of \`${ownerId}\` and the rest of others; wait until one ends`
+  throw new Refusal('CAPTURE_RUNS', msg)
 }
 
 /** D65: a member who could change the rules of an enforced restriction could lock admins out, or let others in. */

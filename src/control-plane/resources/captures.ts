@@ -3,6 +3,10 @@ import { Type } from '../../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../../model/capture.ts'
 import { storedKind } from './resource.ts'
 
+/** Most captures at once, on all nodes together, and how many of them may be of one owner. */
+export const MAX_CAPTURES = 100
+export const MAX_OWN_CAPTURES = 10
+
 /** The longest that a capture may run, in seconds: a day. */
 const MAX_SECONDS = 24 * 3600
 

@@ -20,6 +20,12 @@ export const endpoints = present({
     name: Type.String({ description: 'Name given by its agent; empty when it has none.' }),
     description: Type.String({ description: 'Human-readable description of whoever serves it.' }),
     metadata: Type.String({ description: 'User-defined data of whoever serves it.' }),
+    bindings: Type.Array(Type.String(), { description: 'Who can reach it: always `public`.' }),
+    pooling_enabled: Type.Boolean({ description: 'Whether it shares its address with other tunnels of its owner.' }),
+    // D122: it may hold secrets of its agent, so it is not kept in a form that could be listed.
+    traffic_policy: Type.String({ description: 'Always empty: policies are not shown here.' }),
+    upstream_protocol: Type.String({ description: '`http1` or `http2`; empty for an edge, TCP and TLS.' }),
+    upstream_url: Type.String({ description: 'Where its agent forwards to; empty when unknown, and for an edge.' }),
     // Absent where they do not apply, as in a tunnel (D19).
     domain: Type.Optional(RefSchema),
     tcp_addr: Type.Optional(RefSchema),

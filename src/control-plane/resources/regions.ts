@@ -4,8 +4,8 @@ import { Type } from '../../lib/shape/type.ts'
 import type { Surroundings } from './resource.ts'
 
 /**
- * The regions of the hosted service, one of which its scripts name. One server is one region: all are accepted and shown as
- * they were sent, but served from here.
+ * The regions of the hosted service, one of which its scripts name. One server is one region: all are accepted and stored as
+ * they were sent, but served from here. The vendor's clients read `""` for a reserved domain, whatever was sent.
  */
 const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
 

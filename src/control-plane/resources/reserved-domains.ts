@@ -101,9 +101,10 @@ export const reservedDomains = storedKind({
 
 /** Checks the name; returns it as the API shows it. */
 function checkDomain(domain: string | undefined, name: string | undefined): string {
-  const sent = domain ?? name
+  // Some clients always send both, one of them empty.
+  const sent = domain || name || (domain ?? name)
   if (sent === undefined) throw new BadValue('domain', 'required', '`domain` is required')
-  if (domain !== undefined && name !== undefined) {
+  if (domain && name) {
     throw new BadValue('name', 'value', '`name` is another name for `domain`; send only one of them')
   }
   return domainName(sent)

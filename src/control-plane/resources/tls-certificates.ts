@@ -30,7 +30,8 @@ export const tlsCertificates = storedKind({
       maxBytes: MAX_TLS_PEM_BYTES,
     }),
     private_key_pem: Type.String({
-      description: 'Its private key in PEM form, without a passphrase: RSA, EC or Ed25519.',
+      description:
+        'Its private key in PEM form, without a passphrase: RSA of 2048 to 4096 bits, ECDSA P-256 or P-384, or Ed25519.',
       maxBytes: MAX_PRIVATE_KEY_BYTES,
     }),
   },

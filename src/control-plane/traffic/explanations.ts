@@ -81,7 +81,12 @@ export class Explanations {
   async #edgeOrEndpoint(principal: Principal, id: string): Promise<Subject> {
     if (!id.startsWith(endpoints.prefix)) return this.#stored(principal, 'edge_id', id)
     const config = this.#options.endpoint(id)
-    if (config) return { config }
+    if (config) {
+      // D122: what an agent sent may hold secrets, and its guards could be tried out.
+      if (principal.role === 'admin' || config.ownerId === principal.id) return { config }
+      const msg = "only the owner of its agent's credential, or an admin, may have this endpoint explained"
+      throw new Refusal('FORBIDDEN', msg, { field: 'edge_id' })
+    }
     const { edgeId } = (await this.#options.presence.endpoint(id)) ?? {}
     if (edgeId !== undefined) return this.#stored(principal, 'edge_id', edgeId)
     const msg = `\`edge_id\`: there is no endpoint with the id \`${id}\` online`

@@ -69,11 +69,14 @@ export class Exchanges {
     return principal.role === 'admin' ? found : maskedFor(found)
   }
 
-  /** Repeats an exchange and returns the new one. `body` has passed `replayForm`. Rejects with `Refusal`. */
-  async replay(principal: Principal, id: string, body: Fields): Promise<WholeExchange | undefined> {
+  /** Repeats an exchange and returns the new one. `body` has passed `replayForm`; `ip` is the caller's. Rejects with `Refusal`. */
+  async replay(principal: Principal, id: string, body: Fields, ip: string): Promise<WholeExchange | undefined> {
     const node = this.nodeOf(id)
     if (!node || !(await this.one(principal, id))) return undefined
-    const made = await node.ask({ ...changesOf(body), kind: 'replay', id, mayUseSecrets: principal.role === 'admin' })
+    const mayUseSecrets = principal.role === 'admin'
+    // Nodes of an older version do not know `callerIp`. They refuse it, and so every change.
+    const changes = Object.keys(body).length > 0 ? { ...changesOf(body), callerIp: ip } : {}
+    const made = await node.ask({ ...changes, kind: 'replay', id, mayUseSecrets })
     if (made === null) return undefined
     this.#options.log.info({ exchange: id, replay: made, by: principal.id }, 'exchange replayed')
     return this.one(principal, made)

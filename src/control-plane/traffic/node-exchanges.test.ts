@@ -23,6 +23,7 @@ const asks: readonly ExchangeAsk[] = [
     path: '/a',
     headers: [{ name: 'a', value: 'b' }],
     body: 'YQ==',
+    callerIp: '192.0.2.1',
   },
   { kind: 'news', seen: {}, isFirst: true },
   { kind: 'news', seen: { plane: 5 }, isFirst: false },

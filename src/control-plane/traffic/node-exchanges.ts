@@ -103,6 +103,7 @@ const asks = {
     mayUseSecrets: Type.Boolean(),
     ...replayForm.properties,
     body: Type.Optional(Type.String()),
+    callerIp: optional(64),
   }),
   news: closedObject({
     kind: text(16),

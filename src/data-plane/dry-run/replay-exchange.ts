@@ -55,13 +55,16 @@ export class Replays {
         body: body.length === 0 ? 'none' : body.length,
         upgrade: undefined,
       }
-      return await this.#send(exchange, new DescribedExchange(head, body), host)
+      return await this.#send(exchange, new DescribedExchange(head, body), {
+        serverName: host,
+        ip: senderOf(exchange, ask),
+      })
     } finally {
       this.#open--
     }
   }
 
-  #send(exchange: SeenExchange, repeated: DescribedExchange, serverName: string): Promise<string> {
+  #send(exchange: SeenExchange, repeated: DescribedExchange, { serverName, ip }: Sender): Promise<string> {
     const { serve, captures, now, publicPorts } = this.#options
     const { promise, resolve } = Promise.withResolvers<string>()
     const capture = captures.keep({
@@ -82,7 +85,7 @@ export class Replays {
     // Aborts, like a visitor that has waited long enough.
     const late = setTimeout(() => repeated.onAbort?.(), REPLAY_MS)
     serve(repeated, {
-      peer: { ip: exchange.ip, port: 0, serverIp: '', serverPort, startedAt: now() },
+      peer: { ip, port: 0, serverIp: '', serverPort, startedAt: now() },
       tls: exchange.scheme === 'https' ? tls : undefined,
       // As on a connection whose handshake had no demands to meet, so that the edge checks everything now.
       edge: undefined,
@@ -107,6 +110,18 @@ export class Replays {
     }
     return host
   }
+}
+
+interface Sender {
+  readonly serverName: string
+  readonly ip: string
+}
+
+/** D108: a visitor's address does not vouch for what the caller has written. */
+function senderOf({ ip }: SeenExchange, { method, path, headers, body, callerIp }: ReplayAsk): string {
+  if ((method ?? path ?? headers ?? body) === undefined) return ip
+  if (callerIp) return callerIp
+  throw new Refusal('NOT_REPLAYABLE', 'the node that was asked runs an older version, which cannot change a request')
 }
 
 function headersOf({ request }: WholeExchange, { headers, mayUseSecrets }: ReplayAsk): HeaderList {

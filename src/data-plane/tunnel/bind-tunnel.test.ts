@@ -64,6 +64,8 @@ describe('a bind', () => {
         name: '',
         description: '',
         metadata: 'mine',
+        upstreamUrl: 'http://localhost:3000',
+        upstreamProtocol: 'http1',
         tunnelId: bound.tunnelId,
       },
     )

@@ -202,8 +202,9 @@ export class Registry {
   }
 
   #presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
-    const { id, startedAt, updatedAt, name, description, metadata, endpoint } = tunnel
+    const { id, startedAt, updatedAt, name, description, metadata, endpoint, forwardsTo } = tunnel
     if (!endpoint) return undefined
+    const isHttp = endpoint.proto === 'http' || endpoint.proto === 'https'
     const { url, hostport, domainId, tcpAddrId } = endpoint.open
     return {
       id: endpoint.id,
@@ -217,6 +218,9 @@ export class Registry {
       name,
       description,
       metadata,
+      ...(tunnel.poolMember && { isPooled: true }),
+      ...(forwardsTo !== '' && { upstreamUrl: forwardsTo }),
+      ...(isHttp && { upstreamProtocol: `http${tunnel.httpVersion}` as const }),
       ...(domainId !== undefined && { domainId }),
       ...(tcpAddrId !== undefined && { tcpAddrId }),
       tunnelId: id,

@@ -8,9 +8,21 @@ const MAX_DEPTH = 8
 
 const secretName = /(authorization|cookie|token|secret|api[_-]?key|private[_-]?key|password|database[_-]?url)$/i
 
-/** Whether a field with this name holds something that must not be logged. */
+const secretWord =
+  /(?:^|[-_.])(?:(?:token|secret|auth|authorization|jwt|session|password|credential|cookie|apikey|api[-_]key)(?![^-_.])|key$)/i
+
+/** Headers that only read like secrets; those of the server say who a visitor is, which explanations show. */
+const harmless = /^(?:idempotency|sec-websocket|surrogate)-key$|(?:^|-)rate-?limit(?:-|$)|^(?:postern|ngrok)-auth-/i
+
+/** Whether a field or header with this name holds something that must not be logged. */
 export function isSecretName(name: string): boolean {
-  return secretName.test(name)
+  // Our own fields, such as `session` and `key`, have no hyphens.
+  return secretName.test(name) || (name.includes('-') && hasSecretWord(name))
+}
+
+/** Whether a word of a header's name, between its hyphens, says that the header is secret (D123). */
+export function hasSecretWord(name: string): boolean {
+  return secretWord.test(name) && !harmless.test(name)
 }
 
 /** A copy of `fields` with secret fields masked at any depth and long texts cut. */

@@ -9,13 +9,19 @@ export const MAX_PRIVATE_KEY_BYTES = 16 * 1024
 export type PrivateKeyType = 'rsa' | 'ecdsa' | 'ed25519'
 
 const MIN_RSA_BITS = 2048
-/** Larger ones make every handshake slow. */
-const MAX_RSA_BITS = 8192
-/** The curves that TLS clients support (RFC 8446 §4.2.7): OpenSSL's names for P-256, P-384 and P-521. */
-const CURVES = ['prime256v1', 'secp384r1', 'secp521r1']
+/** OpenSSL's names for the curves that TLS clients support (RFC 8446 §4.2.7). */
+const CURVES = { prime256v1: 'P-256', secp384r1: 'P-384' }
+
+/** Which keys are accepted (D109). All handshakes of a process wait for one another, and one with 8192 bits takes 90 ms. */
+export type KeyLimits = Readonly<{ maxRsaBits: number; curves: Readonly<Record<string, string>> }>
+
+const usualKeys: KeyLimits = { maxRsaBits: 4096, curves: CURVES }
+
+/** Keys of the operator's own files. */
+export const operatorsKeys: KeyLimits = { maxRsaBits: 8192, curves: { ...CURVES, secp521r1: 'P-521' } }
 
 /** Reads PKCS#8, or the older forms for RSA and EC; throws an `Error` whose message can be shown. */
-export function readPrivateKey(pem: string): { key: KeyObject; type: PrivateKeyType } {
+export function readPrivateKey(pem: string, limits = usualKeys): { key: KeyObject; type: PrivateKeyType } {
   const labels = [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]{1,64})-----/g)].map(([, label = '']) => label)
   const keys = labels.filter((label) => label.endsWith('PRIVATE KEY'))
   if (keys.length === 0) {
@@ -28,7 +34,7 @@ export function readPrivateKey(pem: string): { key: KeyObject; type: PrivateKeyT
       'The private key is encrypted with a passphrase; send it without, as `openssl pkey -in key.pem` prints it.',
     )
   }
-  return checkKey(parse(pem))
+  return checkKey(parse(pem), limits)
 }
 
 function parse(pem: string): KeyObject {
@@ -42,15 +48,17 @@ function parse(pem: string): KeyObject {
   }
 }
 
-function checkKey(key: KeyObject): { key: KeyObject; type: PrivateKeyType } {
+function checkKey(key: KeyObject, { maxRsaBits, curves }: KeyLimits): { key: KeyObject; type: PrivateKeyType } {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   const kind = key.asymmetricKeyType
   if (kind === 'ed25519') return { key, type: 'ed25519' }
   if (kind === 'rsa') {
-    if (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS) return { key, type: 'rsa' }
-    throw new BadInput(`An RSA key must have ${MIN_RSA_BITS} to ${MAX_RSA_BITS} bits; this one has ${modulusLength}.`)
+    if (modulusLength >= MIN_RSA_BITS && modulusLength <= maxRsaBits) return { key, type: 'rsa' }
+    throw new BadInput(`An RSA key must have ${MIN_RSA_BITS} to ${maxRsaBits} bits; this one has ${modulusLength}.`)
   }
   if (kind !== 'ec') throw new BadInput('The private key must be RSA, EC or Ed25519.')
-  if (!CURVES.includes(namedCurve)) throw new BadInput('An EC key must be on the curve P-256, P-384 or P-521.')
+  if (!Object.hasOwn(curves, namedCurve)) {
+    throw new BadInput(`An EC key must be on one of the curves ${Object.values(curves).join(', ')}.`)
+  }
   return { key, type: 'ecdsa' }
 }

@@ -3,6 +3,7 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:cry
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { type Identity, type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
+import { operatorsKeys } from './private-key.ts'
 import { BadTlsCertificate, readTlsCertificate } from './tls-certificate.ts'
 
 let root: Identity
@@ -48,7 +49,7 @@ test('reads the fields of a certificate, even if it has expired', async () => {
   })
 })
 
-const keyTypes = { p256: 'ecdsa', p384: 'ecdsa', p521: 'ecdsa', rsa2048: 'rsa', ed25519: 'ed25519' } as const
+const keyTypes = { p256: 'ecdsa', p384: 'ecdsa', rsa2048: 'rsa', rsa4096: 'rsa', ed25519: 'ed25519' } as const
 for (const [key, type] of Object.entries(keyTypes) as [NonNullable<IdentityOptions['key']>, string][]) {
   test(`accepts a key of ${key} in every usual form`, async () => {
     const { certificatePem, privateKeyPem } = await makeIdentity({ key })
@@ -102,12 +103,22 @@ test('refuses keys that TLS should not use, and says why', async () => {
   const pem = (key: { export: (o: { type: 'pkcs8'; format: 'pem' }) => string | Buffer }) =>
     key.export({ type: 'pkcs8', format: 'pem' }).toString()
   const cases: [string, RegExp][] = [
-    [(await makeIdentity({ key: 'rsa1024' })).privateKeyPem, /2048 to 8192 bits; this one has 1024/],
-    [pem(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey), /P-256, P-384 or P-521/],
+    [(await makeIdentity({ key: 'rsa1024' })).privateKeyPem, /2048 to 4096 bits; this one has 1024/],
+    // A handshake with one of these holds up everybody else's (D109).
+    [pem(generateKeyPairSync('rsa', { modulusLength: 4104 }).privateKey), /2048 to 4096 bits; this one has 4104/],
+    [(await makeIdentity({ key: 'p521' })).privateKeyPem, /P-256, P-384/],
+    [pem(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey), /P-256, P-384/],
     [pem(generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey), /RSA, EC or Ed25519/],
     [pem(generateKeyPairSync('x25519').privateKey), /RSA, EC or Ed25519/],
   ]
   for (const [key, message] of cases) refuses('key', message, leaf.certificatePem, key)
+})
+
+test('accepts larger keys where the operator gives them, up to 8192 bits', async () => {
+  const { certificatePem, privateKeyPem } = await makeIdentity({ key: 'p521' })
+  assert.equal(readTlsCertificate(certificatePem, privateKeyPem, operatorsKeys).privateKeyType, 'ecdsa')
+  const { certificatePem: own, privateKeyPem: large } = await makeIdentity({ key: 'rsa4104' })
+  assert.equal(readTlsCertificate(own, large, operatorsKeys).privateKeyType, 'rsa')
 })
 
 test('refuses an encrypted key with advice, and never quotes any key', async () => {

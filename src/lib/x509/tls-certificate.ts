@@ -4,7 +4,7 @@ import { type KeyObject, sign, verify, type X509Certificate } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 import { readBlock, readBlocks } from './certificate.ts'
 import { holdsPrivateKey } from './pem.ts'
-import { type PrivateKeyType, readPrivateKey } from './private-key.ts'
+import { type KeyLimits, type PrivateKeyType, readPrivateKey } from './private-key.ts'
 import { type CertificateNames, readCertificateNames } from './x509-names.ts'
 
 /** The most UTF-8 bytes of a certificate with its chain. */
@@ -35,7 +35,7 @@ export class BadTlsCertificate extends Error {
 }
 
 /** Reads a certificate, its intermediate certificates, and its key; throws `BadTlsCertificate`. */
-export function readTlsCertificate(certificatePem: string, privateKeyPem: string): TlsCertificate {
+export function readTlsCertificate(certificatePem: string, privateKeyPem: string, limits?: KeyLimits): TlsCertificate {
   const [leaf, ...chain] = inPart('certificate', () => readChain(certificatePem))
   if (!leaf) {
     throw new BadTlsCertificate(
@@ -45,7 +45,7 @@ export function readTlsCertificate(certificatePem: string, privateKeyPem: string
   }
   const names = readNames(leaf.der)
   checkOrder([leaf, ...chain].map(({ certificate }) => certificate))
-  const { key, type } = inPart('key', () => readPrivateKey(privateKeyPem))
+  const { key, type } = inPart('key', () => readPrivateKey(privateKeyPem, limits))
   if (!isPair(leaf.certificate.publicKey, key)) {
     throw new BadTlsCertificate('pair', 'The private key does not belong to the first certificate.')
   }

@@ -48,7 +48,7 @@ export const table = {
   }),
   apiRateLimit: setting('api-rate-limit <number>', parse.count, {
     default: '0',
-    about: 'API requests per minute for each key; 0 means no limit',
+    about: 'API requests per minute for each user or bot, all its keys together; 0 means no limit',
     example: '600',
     isLive: true,
   }),

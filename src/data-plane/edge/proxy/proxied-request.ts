@@ -213,11 +213,13 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   #forward(backend: Backend, routed: Routed): void {
-    const { peer } = this.connection
+    const { peer, replay } = this.connection
     const { removedFromRequest } = routed.route
     if (removedFromRequest.size > 0) this.body.removeTrailers(removedFromRequest)
+    const request = outgoingRequest(this.head, routed)
+    if (replay) request.headers.set('Postern-Replay', replay.of)
     this.#forwarding = new Forwarding({
-      request: outgoingRequest(this.head, routed),
+      request,
       body: this.body,
       targets: backend.targets(),
       ends: peer,

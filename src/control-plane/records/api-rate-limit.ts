@@ -1,9 +1,9 @@
-/** Limits the requests of a key per minute (D14). */
+/** Limits the API requests of a user or bot per minute, whatever number of keys it has (D14). */
 import type { Clock } from '../../lib/clock.ts'
 
 const WINDOW_MS = 60_000
-/** Most keys that are tracked; the oldest windows are forgotten first. */
-const MAX_KEYS = 10_000
+/** Most owners that are tracked; the oldest windows are forgotten first. */
+const MAX_OWNERS = 10_000
 
 export class RateLimit {
   #perMinute: number
@@ -21,15 +21,15 @@ export class RateLimit {
     this.#perMinute = perMinute
   }
 
-  /** Counts one request of `key`; returns the seconds to wait when it is over the limit, else 0. */
-  take(key: string): number {
+  /** Counts one request of `ownerId`; returns the seconds to wait when it is over the limit, else 0. */
+  take(ownerId: string): number {
     if (this.#perMinute === 0) return 0
     const now = this.#now()
-    const window = this.#windows.get(key)
-    // If the clock was set back, a window that begins in the future counts as over, so that no key is locked out.
+    const window = this.#windows.get(ownerId)
+    // If the clock was set back, a window that begins in the future counts as over, so that nobody is locked out.
     if (!window || now - window.startedAt >= WINDOW_MS || now < window.startedAt) {
-      this.#windows.delete(key)
-      this.#windows.set(key, { startedAt: now, used: 1 })
+      this.#windows.delete(ownerId)
+      this.#windows.set(ownerId, { startedAt: now, used: 1 })
       this.#forget()
       return 0
     }
@@ -41,7 +41,7 @@ export class RateLimit {
   }
 
   #forget(): void {
-    if (this.#windows.size <= MAX_KEYS) return
+    if (this.#windows.size <= MAX_OWNERS) return
     const oldest = this.#windows.keys().next().value
     if (oldest !== undefined) this.#windows.delete(oldest)
   }
