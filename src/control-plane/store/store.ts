@@ -36,13 +36,23 @@ export class StoreConflict extends Error {
 const UNCONFIRMED =
   'The database did not confirm this write in time: it may be stored or not. Check before you repeat it.'
 
-/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. Tests set shorter limits. */
-export async function openStore(url: string, { limits = storeLimits }: { limits?: StoreLimits } = {}): Promise<Store> {
+interface OpenOptions {
+  /** Tests set shorter ones. */
+  readonly limits?: StoreLimits
+  /** Whether to migrate a database of an older version, rather than throw an `OlderDatabase`. */
+  readonly migrates?: boolean
+}
+
+/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. */
+export async function openStore(
+  url: string,
+  { limits = storeLimits, migrates = true }: OpenOptions = {},
+): Promise<Store> {
   const opened = await openDialect(url, limits)
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   const store = new Store(db, opened)
   try {
-    await migrateOpened(opened)
+    await migrateOpened(opened, migrates)
     await store.listen()
     return store
   } catch (error) {
@@ -51,10 +61,10 @@ export async function openStore(url: string, { limits = storeLimits }: { limits?
   }
 }
 
-async function migrateOpened({ migrating, facts }: OpenedDialect): Promise<void> {
+async function migrateOpened({ migrating, facts }: OpenedDialect, isAsked: boolean): Promise<void> {
   const db = new Kysely<Tables>({ dialect: migrating })
   try {
-    await migrate(db, facts)
+    await migrate(db, facts, { isAsked })
   } finally {
     await db.destroy()
   }
