@@ -95,7 +95,7 @@ async function checkServer(base: string, ca: string | undefined) {
       findings: [
         toDo(
           'database',
-          `${base} responds but is not ready: it is starting, stopping, or cannot reach its database`,
+          `${base} responds but is not ready: it is starting, stopping, or cannot reach its database or write to it`,
           next,
         ),
       ],
