@@ -6,7 +6,7 @@ import type { openAdmin } from '../server/compose/open-admin.ts'
 import type { Settings } from '../server/config/read-settings.ts'
 import { Failure, misuse } from './command-failure.ts'
 import { group } from './group.ts'
-import { addSettingsFlags, settingsOf } from './settings-flags.ts'
+import { addDatabaseFlags, settingsOf } from './settings-flags.ts'
 import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
 import { printFields, printJson, printTable } from './text-table.ts'
@@ -15,7 +15,7 @@ import { printFields, printJson, printTable } from './text-table.ts'
 export type Admin = Awaited<ReturnType<typeof openAdmin>>
 type Role = Parameters<Admin['createUser']>[0]['role']
 
-type OpenAdmin = (settings: Settings) => Promise<Admin>
+type OpenAdmin = (settings: Settings, how: { readonly migrates: boolean }) => Promise<Admin>
 
 interface Work {
   readonly terminal: Terminal
@@ -48,8 +48,8 @@ export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdm
     .addCommand(rotateKey(work))
 }
 
-async function openServerAdmin(settings: Settings): Promise<Admin> {
-  return (await import('../server/compose/open-admin.ts')).openAdmin(settings)
+async function openServerAdmin(...given: Parameters<OpenAdmin>): Promise<Admin> {
+  return (await import('../server/compose/open-admin.ts')).openAdmin(...given)
 }
 
 function createUser(work: Work): Command {
@@ -149,7 +149,7 @@ The old key file is gone afterwards. Back up the new one, and copy it to every o
 function databaseCommand(name: string, about: string, example: string, note = ''): Command {
   const command = new Command(name).description(about).option('--json', 'print as JSON')
   command.addHelpText('after', `${note}\nExample:\n  postern admin ${name} ${example}`)
-  return addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
+  return addDatabaseFlags(command)
 }
 
 async function using({ terminal, open }: Work, command: Command, job: (admin: Admin) => Promise<void>): Promise<void> {
@@ -157,7 +157,8 @@ async function using({ terminal, open }: Work, command: Command, job: (admin: Ad
   const failed = (cause: unknown): never => {
     throw new Failure(startFault(cause, settings), { cause })
   }
-  const admin = await open(settings).catch(failed)
+  const { migrate } = command.opts<{ migrate?: true }>()
+  const admin = await open(settings, { migrates: migrate === true }).catch(failed)
   try {
     await job(admin).catch(failed)
   } finally {

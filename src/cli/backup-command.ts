@@ -11,7 +11,7 @@ import { writeWhole } from './backup-file.ts'
 import { Failure, misuse } from './command-failure.ts'
 import { describeBackup } from './describe-backup.ts'
 import { newPassphrase, type PassphraseOptions } from './passphrase.ts'
-import { addSettingsFlags, settingsOf } from './settings-flags.ts'
+import { addDatabaseFlags, settingsOf } from './settings-flags.ts'
 import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -27,6 +27,7 @@ Examples:
 interface BackupOptions extends PassphraseOptions {
   readonly plain?: true
   readonly force?: true
+  readonly migrate?: true
 }
 
 /** `ask` is for tests. */
@@ -36,7 +37,7 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     .option('--passphrase-file <path>', 'file that holds the passphrase')
     .option('--plain', 'do not encrypt the file: it then holds every secret in plain text')
     .option('--force', 'replace an existing file')
-  addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
+  addDatabaseFlags(command)
   return command.addHelpText('after', examples).action(async (file: string, options: BackupOptions) => {
     if (options.plain && options.passphraseFile !== undefined) {
       throw misuse('--plain takes no passphrase; leave out --passphrase-file, or --plain')
@@ -44,7 +45,8 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     const settings = settingsOf(command, terminal)
     const passphrase = options.plain ? undefined : await newPassphrase(options, terminal, ask)
     const path = resolve(terminal.cwd, file)
-    const { bytes, contents } = await write(settings, path, { passphrase, force: options.force === true }, terminal)
+    const how = { passphrase, force: options.force === true, migrates: options.migrate === true }
+    const { bytes, contents } = await write(settings, path, how, terminal)
     terminal.out(`${printable(path)}: ${countOf(bytes, 'byte')}\n${describeBackup(contents)}`)
     if (options.plain) terminal.err('The file is not encrypted: whoever reads it has every secret of the server.\n')
   })
@@ -53,14 +55,14 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
 async function write(
   settings: Settings,
   path: string,
-  { passphrase, force }: { passphrase: string | undefined; force: boolean },
+  { force, ...how }: { passphrase: string | undefined; force: boolean; migrates: boolean },
   terminal: Terminal,
 ) {
   const { backUp } = await import('../server/compose/backup-database.ts')
   let bytes = 0
   const making: BackUp = {
     version: packageVersion(),
-    passphrase,
+    ...how,
     take: async (pieces) => {
       bytes = await writeWhole(path, pieces, { force })
     },

@@ -15,6 +15,7 @@ import { checkServerFiles } from './doctor/data-files.ts'
 import { type Finding, toDo, unknown, well } from './doctor/finding.ts'
 import { checkClock, checkDisk, checkFiles } from './doctor/machine.ts'
 import { checkDomain, checkListeners, machineReach, type ReachedFrom } from './doctor/reach.ts'
+import { checkAccess, checkDatabase } from './doctor/secrets.ts'
 import { reachable, webAddress } from './print-first-start.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import type { Terminal } from './terminal.ts'
@@ -65,6 +66,9 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
   const { keyFile, databaseUrl } = settings
   const databaseFile = databaseUrl.startsWith(SQLITE) ? databaseUrl.slice(SQLITE.length) : undefined
   const { findings: files, authority } = checkServerFiles({ caFile, keyFile, databaseFile })
+  // The finding about a missing or unreadable file is enough.
+  const hasDatabase =
+    databaseFile === undefined || files.some(({ check, state }) => check === 'database file' && state === 'well')
   const reach = given.reach ?? machineReach(authority)
   const ca = apiTls ? authority : undefined
   const base = webAddress(textOf(apiListen), apiTls ? 'https' : 'http')
@@ -79,7 +83,8 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
     checkFiles(),
     checkClock(settings.acmeDirectory, settings.acmeCa === null ? undefined : own(settings.acmeCa)),
   ])
-  return [...health, ...files, ...groups.flat()]
+  const inside = hasDatabase ? [await checkDatabase(databaseUrl, keyFile)] : []
+  return [...health, ...files, ...inside, ...checkAccess([keyFile, dataDir]), ...groups.flat()]
 }
 
 /** Whether the server responds and is ready, and where it listens. */
@@ -95,7 +100,7 @@ async function checkServer(base: string, ca: string | undefined) {
       findings: [
         toDo(
           'database',
-          `${base} responds but is not ready: it is starting, stopping, or cannot reach its database`,
+          `${base} responds but is not ready: it is starting, stopping, or cannot reach its database or write to it`,
           next,
         ),
       ],

@@ -12,10 +12,9 @@ export function group(command: Command, alone: () => void = () => command.output
     .helpCommand(false)
     .action(() => {
       const [first] = command.args
-      const word = command.args.find((arg) => !arg.startsWith('-'))
-      if (word !== undefined) throw misuse(unknown('command', word, commandNames(command), command))
-      if (first !== undefined) throw misuse(unknown('option', first, optionNames(command), command))
-      alone()
+      if (first === undefined) alone()
+      else if (first.startsWith('-')) throw misuse(unknown('option', first, optionNames(command), command))
+      else throw misuse(unknown('command', first, commandNames(command), command))
     })
 }
 

@@ -19,6 +19,9 @@ const wrong: readonly [args: string[], says: RegExp][] = [
   [['serv'], /unknown command 'serv'; did you mean 'serve'\?/],
   [['serv', '--data-dir', 'x'], /unknown command 'serv'; did you mean 'serve'\?/],
   [['--hepl'], /unknown option '--hepl'; did you mean '--help'\?/],
+  [['--verbose', 'serve'], /^error: unknown option '--verbose'; see `npx postern --help`\n$/],
+  [['--config', 'x.yml', 'admin', 'list-users'], /unknown option '--config'; see/],
+  [['udp', '53'], /UDP is not offered/],
   [['frobnicate'], /unknown command 'frobnicate'; see `npx postern --help`/],
   [['serve', '--data-dri', 'x'], /unknown option '--data-dri'\n\(Did you mean --data-dir\?\)/],
   [['serve', 'now'], /too many arguments/],
@@ -57,6 +60,11 @@ for (const args of helped) {
     assert.equal(code, 0)
   })
 }
+
+test('`postern help` works like --help, also for a command', async () => {
+  assert.deepEqual(await postern('help'), await postern('--help'))
+  assert.deepEqual(await postern('help', 'admin', 'create-key'), await postern('admin', 'create-key', '--help'))
+})
 
 test('the help lists the commands for users and not the internal ones', async () => {
   const { out } = await postern()

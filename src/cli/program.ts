@@ -2,7 +2,7 @@
 import { type Argument, Command, CommanderError } from 'commander'
 import { printable } from '../lib/text/printable.ts'
 import { SettingsError } from '../server/config/settings-error.ts'
-import { Failure } from './command-failure.ts'
+import { Failure, misuse } from './command-failure.ts'
 import { commandName } from './command-name.ts'
 import { group } from './group.ts'
 import type { Terminal } from './terminal.ts'
@@ -77,7 +77,7 @@ function command(name: string, about: string, load: Entry['load']): Entry {
 /** Runs one command to its end and returns the exit code: 0 for success, 1 for failure, 2 for wrong usage. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const named = asVersion(args)
+    const named = asNamed(args)
     const program = await load(named, terminal)
     await program.parseAsync(named, { from: 'user' })
     return 0
@@ -105,8 +105,12 @@ async function load(args: readonly string[], terminal: Terminal): Promise<Comman
   return program
 }
 
-function asVersion(args: readonly string[]): readonly string[] {
-  return args[0] === '-V' || args[0] === '--version' ? ['version', ...args.slice(1)] : args
+/** Takes what is written for a command or an option, such as `--version`, as that one. */
+function asNamed([first, ...rest]: readonly string[]): readonly string[] {
+  if (first === 'udp') throw misuse('UDP is not offered; `postern tcp` gives a TCP service a public port')
+  if (first === '-V' || first === '--version') return ['version', ...rest]
+  if (first === 'help') return [...rest, '--help']
+  return first === undefined ? [] : [first, ...rest]
 }
 
 /** commander passes these settings on only to subcommands that it creates itself. */

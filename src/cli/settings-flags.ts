@@ -18,6 +18,15 @@ export function addSettingsFlags(command: Command, { only }: { only?: readonly s
   return command
 }
 
+/** Adds the flags of a command that opens the database itself, perhaps under a running server of an older version. */
+export function addDatabaseFlags(command: Command): Command {
+  addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
+  return command.option(
+    '--migrate',
+    'change the tables of a database of an older version first; stop its server before',
+  )
+}
+
 /** The settings of a command that has these flags; throws `SettingsError`. `how` is used by servers only. */
 export function settingsOf(
   command: Command,

@@ -5,8 +5,21 @@ import { type CallFault, isRecord } from './api-caller.ts'
 import type { ModuleKind, ResourceKind } from './api-outline.ts'
 import { type Draft, draftOf } from './draft.ts'
 import { FaultNotice } from './fault-notice.tsx'
+import { ConfirmDialog } from './modal.tsx'
 import { usePage } from './page-state.ts'
 import { SchemaForm } from './schema-form.tsx'
+
+/** Modules that keep visitors out. */
+const guards: ReadonlySet<string> = new Set([
+  ...['ip_restriction', 'mutual_tls', 'basic_auth', 'user_agent_filter', 'webhook_verification', 'policy'],
+  ...['oauth', 'oidc', 'saml'],
+])
+
+/** What ends a guard, and how that is called. */
+interface Ending {
+  readonly verb: 'Switch off' | 'Remove'
+  readonly end: () => Promise<CallFault | undefined>
+}
 
 interface ModuleListProps {
   readonly kind: Pick<ResourceKind, 'modules'>
@@ -48,6 +61,7 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
   const { api } = usePage()
   const [isOpen, setOpen] = useState(false)
   const [fault, setFault] = useState<CallFault>()
+  const [ending, setEnding] = useState<Ending>()
   const isSet = isRecord(config)
   const isOn = isSet && config.enabled === true
   const finish = (failed: CallFault | undefined) => {
@@ -62,7 +76,9 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
   const toggle = async () => finish(await put({ ...draftOf(form, config), enabled: !isOn }))
   const remove = async () => {
     const outcome = await api.call('DELETE', path)
-    if (!finish(outcome.ok ? undefined : outcome.fault)) setOpen(false)
+    const failed = finish(outcome.ok ? undefined : outcome.fault)
+    if (!failed) setOpen(false)
+    return failed
   }
   const save = async (draft: Draft) => {
     const failed = await put(draft)
@@ -71,12 +87,24 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
     finish(undefined)
     return undefined
   }
+  /** Ends the module, or asks first if that lets visitors in. */
+  const orAsk = (verb: Ending['verb'], end: Ending['end']) => {
+    if (!isOn || !guards.has(name)) return end()
+    setEnding({ verb, end })
+    return Promise.resolve(undefined)
+  }
   return (
     <li class={isOn ? 'is-on' : ''}>
       <div class="module">
         <span class="module-name">{name}</span>
         {isSet ? (
-          <button type="button" role="switch" aria-checked={isOn} aria-label={name} onClick={() => void toggle()}>
+          <button
+            type="button"
+            role="switch"
+            aria-checked={isOn}
+            aria-label={name}
+            onClick={() => void orAsk('Switch off', toggle)}
+          >
             {isOn ? 'on' : 'off'}
           </button>
         ) : (
@@ -87,13 +115,33 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
           <span class="unseen"> {name}</span>
         </button>
         {isSet && (
-          <button type="button" class="quiet" onClick={() => void remove()}>
+          <button type="button" class="quiet" onClick={() => void orAsk('Remove', remove)}>
             Remove<span class="unseen"> {name}</span>
           </button>
         )}
       </div>
       <FaultNotice fault={fault} />
-      {isOpen && <SchemaForm schema={form} begin={draftOf(form, config)} verb={`Save ${name}`} send={save} />}
+      {isOpen && (
+        <SchemaForm
+          schema={form}
+          begin={draftOf(form, config)}
+          verb={`Save ${name}`}
+          send={(draft) => (draft.enabled === false ? orAsk('Switch off', () => save(draft)) : save(draft))}
+        />
+      )}
+      {ending && (
+        <ConfirmDialog
+          title={`${ending.verb} ${name}?`}
+          verb={ending.verb}
+          onConfirm={() => {
+            setEnding(undefined)
+            void ending.end().then(setFault)
+          }}
+          onClose={() => setEnding(undefined)}
+        >
+          Visitors whom it keeps out will be let in immediately.
+        </ConfirmDialog>
+      )}
     </li>
   )
 }

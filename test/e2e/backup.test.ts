@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { eachStore, postgresUrl } from '../support/databases.ts'
@@ -173,6 +174,16 @@ describe('a backup', () => {
     await writeFile(join(other.dataDir, 'secret.key'), `${Buffer.alloc(32).toString('base64')}\n`)
     const second = await posternHere(['restore', plain(), ...at(other)])
     assert.match(second.err, /there is already a key file at/)
+    assert.deepEqual(await readdir(other.dataDir), ['secret.key'])
+  })
+
+  test('that cannot be stored leaves the folder as it was', async () => {
+    const target = await newPlace('sqlite')
+    const inTheWay = join(target.dataDir, 'file')
+    await writeFile(inTheWay, '')
+    const { code } = await posternHere(['restore', plain(), ...at(target), '--key-file', join(inTheWay, 'secret.key')])
+    assert.equal(code, 1)
+    assert.deepEqual(await readdir(target.dataDir), ['file'])
   })
 
   test('can be restored again after a restore that was killed', async () => {
@@ -216,6 +227,31 @@ describe('a backup', () => {
     const mixed = await posternHere(['backup', '--plain', join(folder, 'x'), ...at(place), '--key-file', otherKey])
     assert.match(mixed.err, /not the one of the database/)
     assert.ok(!(await readdir(folder)).includes('x'))
+  })
+
+  test('and other commands change the tables of an older version only when they are asked to', async () => {
+    const older = await newPlace('sqlite')
+    await (await startPlatform(older)).stop()
+    const database = join(older.dataDir, 'postern.db')
+    const db = new DatabaseSync(database)
+    // As a version left it that did not know the last migration.
+    db.exec(`drop table acme_accounts; drop table managed_names; drop table acme_orders; drop table acme_challenges;
+      delete from kysely_migration where name = '0005_certificates'`)
+    db.close()
+    const before = await readFile(database)
+    const backup = ['backup', '--plain', join(folder, 'older'), ...at(older)]
+    const users = ['admin', 'list-users', ...at(older)]
+    for (const args of [backup, users]) {
+      const { code, err } = await posternHere(args)
+      assert.equal(code, 1)
+      assert.match(err, /older version of Postern: .*\(0005_certificates\).* repeat this one with --migrate\n$/)
+    }
+    const restore = await posternHere(['restore', plain(), ...at(older), '--key-file', join(older.dataDir, 'new.key')])
+    assert.match(restore.err, /the database is not empty: an older version of Postern made it/)
+    assert.deepEqual(await readFile(database), before)
+    assert.equal((await posternHere([...users, '--migrate'])).code, 0)
+    const made = await posternHere(backup)
+    assert.equal(made.code, 0, made.err)
   })
 
   test('needs a passphrase that is long enough', async () => {

@@ -378,6 +378,9 @@ describe('bad days', { concurrency: 2 }, () => {
       const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
       return status.provisioning_job.error_code === 'ERR_AUTHORITY_RATE_LIMIT' && status.provisioning_job
     })
+    const warnings = platform.log.filter((line) => line.includes('no certificate for a name yet'))
+    assert.ok(warnings.some((line) => line.includes('"reason":"The certificate authority issues no more')))
+    assert.ok(!warnings.some((line) => line.includes('"stack"')), warnings[0])
     const waitMs = Date.parse(job.retries_at) - Date.parse(job.started_at)
     assert.ok(waitMs >= 7_200_000 - 1000, 'it waits for as long as the authority asked for')
     assert.equal(acme.count('order', 'limited.example.com'), 1)

@@ -123,7 +123,8 @@ test('SQLite locked by another process: writes answer 503 in time, reads and vis
   }
   assert.ok(rounds > 1, 'reads were answered while the writes waited')
   for (const answer of await writing) assertAway(answer)
-  assert.equal(await statusOf(`${platform.url}/readyz`), 200)
+  assert.equal(await statusOf(`${platform.url}/readyz`), 503, 'writes fail (D125)')
+  assert.equal(await statusOf(`${platform.url}/readyz?for=visitors`), 200)
   await link.shut()
   await link.open()
   await servedAgain()
@@ -134,6 +135,7 @@ test('SQLite locked by another process: writes answer 503 in time, reads and vis
     const answer = await admin.send('POST', '/ip_policies', { body: { description: 'after' } })
     return answer.status === 201
   })
+  assert.equal(await statusOf(`${platform.url}/readyz`), 200)
   const { ip_policies: policies } = await admin.get('/ip_policies')
   assert.deepEqual(
     policies.map(({ description }: { description: string }) => description),

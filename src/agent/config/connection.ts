@@ -16,6 +16,8 @@ export interface AgentFlags {
   readonly authtoken?: Secret | undefined
   readonly connections?: string | undefined
   readonly inspectListen?: string | undefined
+  /** Whether the command describes its tunnel itself, so that it may need no file. */
+  readonly hasTunnel?: boolean
 }
 
 /** What only one file has, or what a configuration always has. */
@@ -41,7 +43,9 @@ interface Sourced<T> {
 export async function readAgentConfig(flags: AgentFlags, from: StartedFrom): Promise<AgentConfig> {
   const environment = fromEnvironment(from.env)
   const found = findAgentFiles(flags.config ?? environment.config, from)
-  const files = await withLogin(await readAll(found, from.env), from)
+  const isEnough = flags.hasTunnel && (flags.server ?? environment.server) && (flags.authtoken ?? environment.authtoken)
+  const skipped: string[] = []
+  const files = await withLogin(await readAll(found, from.env, isEnough ? skipped : undefined), from)
   const problems: string[] = []
   const given = { flags, environment, files, problems }
   const server = chooseServer(given)
@@ -76,15 +80,16 @@ export async function readAgentConfig(flags: AgentFlags, from: StartedFrom): Pro
     ca,
     authtoken: authtoken?.value,
     metadata: pick('metadata') ?? '',
-    updateChecks: files.every(({ file }) => file.updateChecks),
+    // A file that cannot be read may forbid both.
+    updateChecks: skipped.length === 0 && files.every(({ file }) => file.updateChecks),
     update: pick('update'),
-    remoteManagement: files.every(({ file }) => file.remoteManagement),
+    remoteManagement: skipped.length === 0 && files.every(({ file }) => file.remoteManagement),
     heartbeatIntervalMs: pick('heartbeatIntervalMs'),
     heartbeatToleranceMs: pick('heartbeatToleranceMs'),
     connections: connections ?? pick('connections'),
     inspectListen: inspectListen ?? pick('inspectListen') ?? DEFAULT_INSPECT,
     tunnels: files.find(({ file }) => file.tunnels.size > 0)?.file.tunnels ?? new Map(),
-    notes: files.flatMap(({ file }) => file.notes),
+    notes: [...skipped, ...files.flatMap(({ file }) => file.notes)],
     tunnelFile: files.map(({ file }) => file.path)[0] ?? LOCAL_FILE,
   }
 }
@@ -104,7 +109,8 @@ interface ReadFile {
   readonly file: AgentFile
 }
 
-async function readAll(found: readonly FoundFile[], env: Environment): Promise<ReadFile[]> {
+/** A file that nobody named is left out if it is broken and `skipped` is given, which gets the reasons. */
+async function readAll(found: readonly FoundFile[], env: Environment, skipped?: string[]): Promise<ReadFile[]> {
   const problems: string[] = []
   const files: ReadFile[] = []
   for (const { path, origin } of found) {
@@ -114,7 +120,8 @@ async function readAll(found: readonly FoundFile[], env: Environment): Promise<R
       files.push({ origin, file: await readAgentFile(path, { env: trusted, isNamed: origin === 'named' }) })
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      problems.push(...error.problems)
+      if (!skipped || origin === 'named') problems.push(...error.problems)
+      else skipped.push(...error.problems, `${path} is ignored; the server cannot restart, stop or update this agent`)
     }
   }
   if (problems.length > 0) throw new ConfigError(problems)

@@ -142,8 +142,11 @@ function readUpstream(
   kind: TunnelKind,
   { isNeeded }: { isNeeded: boolean },
 ): Upstream | undefined {
+  // The nearest of the known keys would be `crt`.
+  const hasPort = reader.has('port')
+  if (hasPort) reader.fault('port', 'is not a known key; did you mean `addr`?')
   if (!reader.has('addr')) {
-    if (isNeeded) reader.fault('addr', 'is missing: it says where the service is, for example `3000`')
+    if (isNeeded && !hasPort) reader.fault('addr', 'is missing: it says where the service is, for example `3000`')
     return undefined
   }
   return reader.parsed('addr', (text) => parseUpstream(text, { scheme: kind === 'http' ? 'http' : '' }))

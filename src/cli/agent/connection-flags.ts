@@ -51,9 +51,13 @@ export interface ConnectionOptions extends Omit<AgentFlags, 'authtoken'> {
 }
 
 /** Throws a `SettingsError` that lists everything wrong. */
-export async function agentConfigOf(command: Command, { cwd, env, err }: Terminal): Promise<AgentConfig> {
+export async function agentConfigOf(
+  command: Command,
+  { cwd, env, err }: Terminal,
+  { hasTunnel = false }: Pick<AgentFlags, 'hasTunnel'> = {},
+): Promise<AgentConfig> {
   const { authtoken, ...others } = command.opts<ConnectionOptions>()
-  const flags = { ...others, authtoken: authtoken ? new Secret(authtoken) : undefined }
+  const flags = { ...others, hasTunnel, authtoken: authtoken ? new Secret(authtoken) : undefined }
   const read = await readAgentConfig(flags, { cwd, env }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new SettingsError(error.problems) : error
   })

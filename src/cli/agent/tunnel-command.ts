@@ -53,7 +53,7 @@ export function tunnelCommand(kind: TunnelCommand, terminal: Terminal, parts?: P
   addAgentFlags(addTunnelFlags(command, kind))
   return command.addHelpText('after', examples).action(async (address: string) => {
     const plans = plansOf(tunnelOf(command, kind, address), kind, terminal)
-    const config = await agentConfigOf(command, terminal)
+    const config = await agentConfigOf(command, terminal, { hasTunnel: true })
     await runAgent({ config, tunnels: [plans], output: outputOf(command) }, terminal, parts)
   })
 }

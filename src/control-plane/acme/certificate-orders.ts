@@ -4,6 +4,7 @@ import type { ControlTools } from '../store/control-tools.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { readState } from './name-state.ts'
 import { HOLD_MS, TakenOver } from './name-store.ts'
+import { reasonOf } from './order-fault.ts'
 import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
@@ -94,7 +95,8 @@ export class CertificateOrders {
         for (const name of await this.#due()) await this.#begin(name)
         this.#isAway = false
       } catch (err) {
-        if (!this.#isAway) this.#options.log.warn({ err }, 'names that need certificates cannot be read; retrying')
+        const reason = reasonOf(err)
+        if (!this.#isAway) this.#options.log.warn({ reason }, 'names that need certificates cannot be read; retrying')
         this.#isAway = true
         return
       }
@@ -158,7 +160,8 @@ export class CertificateOrders {
       if (this.#stopping.signal.aborted) return
       if (err instanceof TakenOver || lost.signal.aborted) log.info({ name }, 'another node is working on a name')
       else {
-        log.warn({ err, name }, 'work on the certificate of a name was interrupted; retrying')
+        log.warn({ reason: reasonOf(err), name }, 'work on the certificate of a name was interrupted; retrying')
+        log.debug({ err, name }, 'where the work was interrupted')
         await names.postpone(name, INTERRUPTED_MS).catch(() => {})
       }
     } finally {

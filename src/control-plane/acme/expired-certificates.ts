@@ -1,6 +1,7 @@
 /** Removes certificates that were issued for names that are no longer served, a day after they have expired. */
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'
+import { reasonOf } from './order-fault.ts'
 import type { WantedNames } from './wanted-names.ts'
 
 interface ExpiredCertificatesOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
@@ -40,7 +41,7 @@ export class ExpiredCertificates {
     try {
       for (const id of wanted.leftOver(before).slice(0, AT_A_TIME)) if (await this.#remove(id, before)) removed++
     } catch (err) {
-      log.warn({ err }, 'expired certificates cannot be removed; retrying')
+      log.warn({ reason: reasonOf(err) }, 'expired certificates cannot be removed; retrying')
     }
     if (removed > 0) log.info({ removed }, 'expired certificates removed')
   }

@@ -13,6 +13,7 @@ import { EndpointNames, type EndpointNamesOptions } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
 import { CertificateNameCounts } from './name-counts.ts'
 import { NameStore } from './name-store.ts'
+import { reasonOf } from './order-fault.ts'
 import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
@@ -75,7 +76,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions) {
         ?.started(name)
         .catch((err: unknown) =>
           log.warn(
-            { err, name },
+            { reason: reasonOf(err), name },
             'could not request a certificate for an endpoint; retrying when its agent connects again',
           ),
         )

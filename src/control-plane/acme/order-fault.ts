@@ -47,6 +47,20 @@ export class AcmeFault extends Error {
   }
 }
 
+/** The deepest cause that is named. */
+const MAX_CAUSES = 4
+
+/** What failed and why, for a line of the log. Without a stack: these are faults of others, and everything is tried again. */
+export function reasonOf(error: unknown): string {
+  const said: string[] = []
+  let each = error
+  for (let depth = 0; each instanceof Error && depth < MAX_CAUSES; depth++, each = each.cause) {
+    const text = printable(each.message)
+    if (!said.some((before) => before.includes(text))) said.push(text)
+  }
+  return said.length > 0 ? said.join(': ') : printable(String(error))
+}
+
 /** The longest detail, in characters. */
 const MAX_DETAIL = 500
 

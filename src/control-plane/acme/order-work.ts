@@ -9,7 +9,7 @@ import type { AcmeAuthority, AcmeChallenge, AcmeOrder, ChallengeKind } from './a
 import { type DnsRecords, recordOf } from './dns-records.ts'
 import { type NameState, readState } from './name-state.ts'
 import { type KeptCertificate, type NameStore, TakenOver } from './name-store.ts'
-import { AcmeFault } from './order-fault.ts'
+import { AcmeFault, reasonOf } from './order-fault.ts'
 import { type OrderTimes, renewalTime, retryPause, urgentTime } from './order-times.ts'
 import { renewalId } from './renewal-info.ts'
 import { usableLife } from './usable-life.ts'
@@ -315,7 +315,7 @@ export class OrderWork {
     const shown = await names.challenge(name)
     if (shown?.kind !== 'dns-01') return
     await dns?.cleanup(recordOf(name), shown.answer).catch((err: unknown) => {
-      log.warn({ err, name }, 'the DNS record that proved a name could not be removed')
+      log.warn({ reason: reasonOf(err), name }, 'the DNS record that proved a name could not be removed')
     })
   }
 
@@ -365,7 +365,8 @@ export class OrderWork {
     }
     const retriesAt = new Date(now() + waitMs).toISOString()
     const serving = this.#certificate ? 'the former certificate' : "one of the server's own authority"
-    log.warn({ name, err: error, code: error.code, retriesAt, serving }, 'no certificate for a name yet; retrying')
+    const reason = reasonOf(error)
+    log.warn({ name, reason, code: error.code, retriesAt, serving }, 'no certificate for a name yet; retrying')
     const step = { stage: this.#stage, dueInMs: waitMs, state: this.#state }
     await names.keep(this.#wanted, isLost ? { ...step, key: '' } : step)
     return 'failed'

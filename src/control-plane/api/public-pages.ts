@@ -15,7 +15,7 @@ export interface PublicPages {
   readonly version: string
   /** The fingerprint of the SSH gateway's host key, shown so that people can check it. */
   readonly sshHostKey: string
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: (asked: { readonly forVisitors: boolean }) => Promise<Readiness>
 }
 
 declare module 'fastify' {
@@ -32,8 +32,8 @@ const page = { config: { isPublic: true, isPage: true } } as const
 export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: readonly ApiRoute[]): void {
   app.get('/healthz', open, async (_request, reply) => reply.send({ status: 'ok' }))
 
-  app.get('/readyz', open, async (_request, reply) => {
-    const { isReady, addresses } = await pages.readiness()
+  app.get<{ Querystring: { for?: unknown } }>('/readyz', open, async ({ query }, reply) => {
+    const { isReady, addresses } = await pages.readiness({ forVisitors: query.for === 'visitors' })
     const status = isReady ? 'ready' : 'not ready'
     return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: pages.sshHostKey })
   })

@@ -28,9 +28,9 @@ export interface DialectFacts {
 
 /**
  * `taken`: a claim or id exists already. `dangling`: the target of a reference is missing, or is still referred to.
- * `again`: the transaction lost a race and may be repeated. `away`: the database is unavailable.
+ * `again`: the transaction lost a race and may be repeated. `away`: the database is unavailable. `full`: its disk is full.
  */
-export type Trouble = 'taken' | 'dangling' | 'again' | 'away'
+export type Trouble = 'taken' | 'dangling' | 'again' | 'away' | 'full'
 
 /** One opened database: how to reach it, and how to hear of changes. */
 export interface OpenedDialect {

@@ -5,8 +5,13 @@ import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** Brings the database to the newest schema. Several nodes may call it at once: on PostgreSQL a lock serialises them. */
-export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<void> {
+export async function migrate(db: Kysely<Tables>, facts: DialectFacts, { isAsked = true } = {}): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(facts) } })
+  if (!isAsked) {
+    const known = await migrator.getMigrations()
+    const missing = known.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name)
+    if (missing.length > 0 && missing.length < known.length) throw new OlderDatabase(missing)
+  }
   const { error } = await migrator.migrateToLatest()
   const history = error instanceof Error && HISTORY_FAULT.exec(error.message)
   if (history) {
@@ -18,6 +23,16 @@ export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<
     )
   }
   if (error) throw new Error('migrate the database', { cause: error })
+}
+
+/** The database was made by an older version, and nobody asked to change that: its server may be running. */
+export class OlderDatabase extends Error {
+  constructor(missing: readonly string[]) {
+    super(
+      `the database is of an older version of Postern: this command would first change its tables (${missing.join(', ')}), and that version could not start with it any more; run the command of that version, or stop its server and repeat this one with --migrate`,
+    )
+    this.name = 'OlderDatabase'
+  }
 }
 
 /** Kysely's error for a database whose migrations are not a prefix of ours; it names a migration that we do not have. */

@@ -118,6 +118,7 @@ const troubles = new Map<string, Trouble>([
   ['25P03', 'away'], // idle_in_transaction_session_timeout
   ['55P03', 'away'], // lock_not_available: our lock timeout
   ['08', 'away'], // connection exception
+  ['53100', 'full'], // disk_full
   ['53', 'away'], // insufficient resources: disk, memory, connections
   ['57', 'away'], // operator intervention: starting, stopping, crashing, our statement timeout
   ['58', 'away'], // system error, such as i/o

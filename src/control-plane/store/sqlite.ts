@@ -63,7 +63,8 @@ const troubles = new Map<number, Trouble>([
   [5, 'away'], // busy
   [8, 'away'], // read-only: Linux remounts a failing disk so
   [10, 'away'], // i/o error
-  [13, 'away'], // disk full
+  [13, 'full'],
+  [4874, 'full'], // i/o error: no space for the index of the write-ahead log
   [14, 'away'], // cannot open
 ])
 

@@ -36,13 +36,28 @@ export class StoreConflict extends Error {
 const UNCONFIRMED =
   'The database did not confirm this write in time: it may be stored or not. Check before you repeat it.'
 
-/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. Tests set shorter limits. */
-export async function openStore(url: string, { limits = storeLimits }: { limits?: StoreLimits } = {}): Promise<Store> {
+const FULL = "The disk of the database is full: nothing is stored until the server's operator frees space."
+
+/** The fact that is written to learn whether writes work again. */
+const WRITE_PROBE = 'write_probe'
+
+interface OpenOptions {
+  /** Tests set shorter ones. */
+  readonly limits?: StoreLimits
+  /** Whether to migrate a database of an older version, rather than throw an `OlderDatabase`. */
+  readonly migrates?: boolean
+}
+
+/** Opens and migrates the database at `url`: `sqlite:<path>` or `postgres://…`. */
+export async function openStore(
+  url: string,
+  { limits = storeLimits, migrates = true }: OpenOptions = {},
+): Promise<Store> {
   const opened = await openDialect(url, limits)
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   const store = new Store(db, opened)
   try {
-    await migrateOpened(opened)
+    await migrateOpened(opened, migrates)
     await store.listen()
     return store
   } catch (error) {
@@ -51,10 +66,10 @@ export async function openStore(url: string, { limits = storeLimits }: { limits?
   }
 }
 
-async function migrateOpened({ migrating, facts }: OpenedDialect): Promise<void> {
+async function migrateOpened({ migrating, facts }: OpenedDialect, isAsked: boolean): Promise<void> {
   const db = new Kysely<Tables>({ dialect: migrating })
   try {
-    await migrate(db, facts)
+    await migrate(db, facts, { isAsked })
   } finally {
     await db.destroy()
   }
@@ -73,6 +88,8 @@ export class Store {
   readonly #opened: OpenedDialect
   #stopListening: () => Promise<void> = async () => {}
   #probe: Promise<boolean> | null = null
+  /** Whether a write failed because of the database, such as for a full disk, and `answers` has not stored anything since. */
+  #refusesWrites = false
 
   constructor(db: Kysely<Tables>, opened: OpenedDialect) {
     this.#db = db
@@ -100,10 +117,12 @@ export class Store {
     return this.#sorting(withinMs === undefined ? answer : () => within(withinMs, 'reading the database', answer()))
   }
 
-  /** Whether the database answers within this time. Callers share one query, so that many cannot use up the connections. */
+  /**
+   * Whether the database answers within this time, and takes writes again if the last one failed. Callers share one query, so
+   * that many cannot use up the connections.
+   */
   async answers(withinMs: number): Promise<boolean> {
-    this.#probe ??= this.feed
-      .latest()
+    this.#probe ??= (this.#refusesWrites ? this.#tryToWrite() : this.feed.latest())
       .then(
         () => true,
         () => false,
@@ -112,6 +131,11 @@ export class Store {
         this.#probe = null
       })
     return within(withinMs, 'a test query', this.#probe).catch(() => false)
+  }
+
+  async #tryToWrite(): Promise<void> {
+    await this.write((writer) => writer.setMeta(WRITE_PROBE, ''))
+    this.#refusesWrites = false
   }
 
   /** Runs `work` as one transaction: all of it is stored, with its changes, or nothing. `work` may run more than once. */
@@ -137,7 +161,9 @@ export class Store {
         if (isLost && attempt < TRIES) continue
         // Nothing was stored, and the database works: the caller may try again.
         if (isLost) throw new Refusal('CONFLICT', undefined, { cause: error, headers: { 'retry-after': '1' } })
-        throw this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
+        const sorted = this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
+        this.#refusesWrites ||= sorted instanceof StoreAway
+        throw sorted
       }
     }
   }
@@ -187,6 +213,7 @@ export class Store {
 
   #sorted(error: unknown, msg?: string): unknown {
     const trouble = error instanceof Overdue ? 'away' : this.#opened.facts.classify(error)
+    if (trouble === 'full') return new StoreAway(error, FULL)
     if (trouble === 'away') return new StoreAway(error, msg)
     // This happens only to reads, which a standby database may cancel.
     if (trouble === 'again') return new StoreAway(error)

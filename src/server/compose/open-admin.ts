@@ -13,10 +13,10 @@ import { IdSource } from '../../lib/ids.ts'
 import type { RestrictedPart } from '../../model/restricted-part.ts'
 import type { Settings } from '../config/read-settings.ts'
 
-/** Loads little, so that the command answers at once. */
-export async function openAdmin(settings: Settings) {
+/** Loads little, so that the command answers at once. `migrates` as for `openStore`. */
+export async function openAdmin(settings: Settings, { migrates = false }: { readonly migrates?: boolean } = {}) {
   const now = Date.now
-  const store = await openStore(settings.databaseUrl)
+  const store = await openStore(settings.databaseUrl, { migrates })
   const making = { store, ids: new IdSource({ now }), now }
   return {
     createUser: (user: { name: string; role: Role }) => createUser(making, user),

@@ -68,13 +68,13 @@ async function accessOf({ settings, live, control, ids, now, log, version }: Ope
   }
 }
 
-/** For `/readyz`: a server is ready while it serves and its database answers. */
+/** For `/readyz`: a server is ready while it serves and its database works; visitors are served without it (D125). */
 function readinessOf<T>(
   { control: { store } }: OpeningApi,
   serving: { readonly addresses: T; readonly isServing: boolean },
 ) {
-  return async () => {
-    const isReady = serving.isServing && (await store.answers(READINESS_MS))
+  return async ({ forVisitors }: { readonly forVisitors: boolean }) => {
+    const isReady = serving.isServing && (forVisitors || (await store.answers(READINESS_MS)))
     return { isReady, addresses: serving.addresses }
   }
 }

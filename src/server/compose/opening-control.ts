@@ -13,6 +13,7 @@ import { type Followed, Follower } from '../../control-plane/store/feed-follower
 import type { StoreLimits } from '../../control-plane/store/limits.ts'
 import { lockForServing } from '../../control-plane/store/serve-lock.ts'
 import { openStore } from '../../control-plane/store/store.ts'
+import { isOpenToOthers } from '../../lib/files/open-to-others.ts'
 import type { OwnNode } from '../config/own-node.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -48,6 +49,8 @@ export async function beginControl(options: ControlPlaneOptions, opened: AsyncDi
   const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) })
   opened.defer(() => store.close())
   const sealer = await openSealer(store, settings.keyFile)
+  const open = [settings.keyFile, settings.dataDir].filter(isOpenToOthers)
+  if (open.length > 0) log.warn({ open }, 'other users of this machine have access to secrets; use `chmod o=` there')
   await bindSecrets(store, sealer)
   return {
     ...options,

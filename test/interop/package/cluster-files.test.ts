@@ -46,7 +46,7 @@ function assertBalances(text: string, settings: Settings, nodes: readonly string
   const sections = sectionsOf(text)
   const defaults = sections.get('defaults') ?? []
   const all = portsOf(settings)
-  assert.ok(defaults.includes('option httpchk GET /readyz'))
+  assert.ok(defaults.includes('option httpchk GET /readyz?for=visitors'))
   assert.ok(defaults.some((line) => line.startsWith(`default-server check port ${all.api} `)))
   const { from, to } = settings.tcpPorts
   for (const [name, port] of [...Object.entries(all), ['tcp', undefined] as const]) {

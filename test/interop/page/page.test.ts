@@ -175,6 +175,38 @@ function suite(chromium: TestChromium): void {
     assert.equal((await platform.admin.get(path)).backend.enabled, true)
   })
 
+  test('a guard is switched off or removed only after a question', async () => {
+    const [edge] = (await platform.admin.get('/edges/https')).https_edges
+    const path = `/edges/https/${edge.id}/routes/${edge.routes[0].id}`
+    const guard = async () => (await platform.admin.get(path)).user_agent_filter
+    await platform.admin.send('PUT', `${path}/user_agent_filter`, { body: { deny: ['curl'] } })
+    await shown.goTo('/', 'Overview')
+    await shown.goTo(path, '/')
+    const toggle = page.getByRole('switch', { name: 'user_agent_filter' })
+    const dialog = page.getByRole('dialog')
+    await toggle.click()
+    await shown.assertAccessible('the question before a guard is switched off')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    assert.equal((await guard()).enabled, true)
+    await toggle.click()
+    await dialog.getByRole('button', { name: 'Switch off' }).click()
+    await page.locator('[role=switch][aria-checked=false]').waitFor()
+    assert.equal((await guard()).enabled, false)
+    // Switching it on needs no question.
+    await toggle.click()
+    await until('it is on', async () => (await guard()).enabled === true)
+    await page.getByRole('switch', { name: 'user_agent_filter', checked: true }).waitFor()
+    await button('Edit user_agent_filter').click()
+    await page.getByLabel('enabled').uncheck()
+    await button('Save user_agent_filter').click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    assert.equal((await guard()).enabled, true)
+    await button('Remove user_agent_filter').click()
+    assert.notEqual(await guard(), null)
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await until('it is gone', async () => (await guard()) === null)
+  })
+
   test('a key is shown once, and a resource is changed and deleted', async () => {
     await shown.goTo('/api_keys?new', /Create an API key/)
     await page.getByLabel('description').fill(HOSTILE)
