@@ -87,17 +87,24 @@ describe('rules', () => {
     assert.equal(compile({ inbound: [on("req.method == 'GET'", 'deny')] }).readsPath, false)
   })
 
-  test('whose expressions cost too much let nothing pass if a guard follows', async () => {
+  test('whose expressions cost too much let nothing pass: no rule is skipped', async () => {
     const dear = '[1,2,3,4,5,6,7,8,9].all(a, lists.range(200).all(b, lists.range(200).all(c, c >= 0)))'
-    assert.deepEqual(await ask(compile({ inbound: [on(dear, 'deny')] }), request()), { refuse: 'POLICY_FAILED' })
-    assert.deepEqual(await ask(compile({ inbound: [on(`${dear} || true`, 'deny')] }), request()), {
-      refuse: 'POLICY_FAILED',
-    })
-    const harmless = on(dear, 'add-headers', { headers: { a: 'b' } })
-    assert.equal(await ask(compile({ inbound: [harmless] }), request()), undefined)
-    assert.deepEqual(await ask(compile({ inbound: [harmless, on('true', 'deny')] }), request()), {
-      refuse: 'POLICY_FAILED',
-    })
+    const harmless = on(dear, 'remove-headers', { headers: ['x-internal-user'] })
+    const spent = { refuse: 'POLICY_BUDGET_SPENT' }
+    for (const inbound of [
+      [on(dear, 'deny')],
+      [on(`${dear} || true`, 'deny')],
+      [harmless],
+      [harmless, on('true', 'deny')],
+      [on('true', 'add-headers', { headers: { a: `\${${dear}}` } })],
+      [on('true', 'http-request', { url: `https://a.example/\${${dear}}`, on_error: 'continue' })],
+    ]) {
+      assert.deepEqual(await ask(compile({ inbound }), request()), spent)
+    }
+    const phases = compile({ outbound: [harmless] })
+    assert.deepEqual(await phases.response?.(response(), request()), { refuse: 'POLICY_ANSWER_BUDGET_SPENT' })
+    const place = compile({ inbound: [on(dear, 'log', { metadata: {} })] }, { place: 'tcp' })
+    assert.deepEqual(place.accept?.(visitor, reached), spent)
   })
 
   test('that cost too much are counted once for each request, and logged', async () => {
@@ -121,6 +128,48 @@ describe('rules', () => {
         ['policy budget spent', 'dear', 2],
       ],
     )
+  })
+})
+
+describe('rules that read', () => {
+  const params = (count: number): string => Array.from({ length: count }, (_, i) => `p${i}=1`).join('&')
+  const cookies = (count: number): string => Array.from({ length: count }, (_, i) => `c${i}=1`).join('; ')
+  const refused = { refuse: 'HEAD_TOO_LARGE_TO_CHECK' }
+
+  for (const [what, expression, few, many] of [
+    ['a parameter', "hasQueryParam('admin')", { query: params(100) }, { query: `${params(100)}&admin=1` }],
+    ['all parameters', "'admin' in req.url.query_params", { query: params(100) }, { query: `${params(100)}&admin=1` }],
+    ['a query', "'a' in queryString.decode(req.url.query)", { query: params(100) }, { query: params(101) }],
+    ['a cookie', "hasReqCookie('x')", { headers: { cookie: cookies(200) } }, { headers: { cookie: cookies(201) } }],
+    [
+      'all cookies',
+      "'x' in req.cookies",
+      { headers: { cookie: [cookies(100), cookies(100)] } },
+      { headers: { cookie: [cookies(100), cookies(101)] } },
+    ],
+    [
+      'a media type',
+      "'x' in req.content_type.parameters",
+      { headers: { 'content-type': `a/b${';c=d'.repeat(99)}` } },
+      { headers: { 'content-type': `a/b${';c=d'.repeat(100)};x=1` } },
+    ],
+  ] as const) {
+    test(`${what} refuse a request that has more than they can read, and no other`, async () => {
+      const reads = compile({ inbound: [on(expression, 'deny')] })
+      assert.equal(await ask(reads, request(few)), undefined)
+      assert.deepEqual(await ask(reads, request(many)), refused)
+      const filled = compile({ inbound: [on('true', 'add-headers', { headers: { a: `\${${expression}}` } })] })
+      assert.deepEqual(await ask(filled, request(many)), refused)
+      assert.equal(await ask(compile({ inbound: [on("req.method == 'PUT'", 'deny')] }), request(many)), undefined)
+    })
+  }
+
+  test('cookies of an answer that sets more than they can read refuse the answer', async () => {
+    const phases = compile({ outbound: [on("hasResCookie('x')", 'add-headers', { headers: { a: 'b' } })] })
+    const setting = (count: number) => response({ headers: { 'set-cookie': Array<string>(count).fill('a=b') } })
+    assert.equal(await phases.response?.(setting(200), request()), undefined)
+    const code = { refuse: 'ANSWER_TOO_LARGE_TO_CHECK' }
+    assert.deepEqual(await phases.response?.(setting(201), request()), code)
   })
 })
 

@@ -119,7 +119,7 @@ export interface ActionType {
   readonly config: TObject
   /** Whether it ends its phase, so that nothing runs after it. */
   readonly ends?: boolean
-  /** Whether it can turn traffic away. When the budget is spent before its rule is decided, nothing passes. */
+  /** Whether it can turn traffic away. When its rule judges by what a login or a call found and fails, nothing passes. */
   readonly guards?: boolean
   /**
    * Whether it identifies visitors. When an expression of its rule fails, nothing passes: a visitor must not be able to

@@ -5,6 +5,7 @@ import { defineAction } from '../action.ts'
 import { BudgetSpent } from '../budget.ts'
 import { readDuration } from '../duration.ts'
 import type { Evaluate } from '../evaluator.ts'
+import { TooMuchToRead } from '../http-values.ts'
 import type { Attempt, Moment } from '../moment.ts'
 import { compileHeaders, mapOf } from '../phase-settings.ts'
 import type { PolicyRequest, Verdict } from '../policy-traffic.ts'
@@ -141,7 +142,7 @@ function isRetried(isWanted: Evaluate | undefined, moment: Moment): boolean {
   try {
     return isWanted?.(moment) === true
   } catch (error) {
-    if (error instanceof BudgetSpent) throw error
+    if (error instanceof BudgetSpent || error instanceof TooMuchToRead) throw error
     return false
   }
 }
