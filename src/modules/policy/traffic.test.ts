@@ -27,7 +27,7 @@ const conditions: readonly [expression: string, isTrue: boolean][] = [
   ["inCidrRange(conn.client_ip, '192.0.2.0/24') && !inCidrRange(conn.client_ip, 'rubbish')", true],
   ["inCidrRanges(conn.client_ip, ['10.0.0.0/8', 'x', '192.0.2.0/28'])", true],
   ['conn.ts.start < timestamp(time.now) && conn.ts.start.getFullYear() == 2026', true],
-  ['has(req.url) && has(req.headers.host) == false && !has(conn.tls.client)', true],
+  ['has(req.url) && has(req.headers.te) == false && !has(conn.tls.client)', true],
   ["endpoint.host == 'app.example.com' && endpoint.id == 'edghts_1' && endpoint.protocol == 'https'", true],
   ["[1, 2, 3].exists(x, x == 2) && ['a'].map(x, x + 'b') == ['ab'] && [3, 1].sort() == [1, 3]", true],
   ["req.url.path.matches('^/a') && 'abc'.matches(req.url.path.substring(1, 2)) && !'x'.matches('y')", true],
@@ -37,6 +37,8 @@ const conditions: readonly [expression: string, isTrue: boolean][] = [
   ["req.headers['missing'][0] == 'x'", false],
   ['req.url.path.size() > 3 ? true : false', true],
   ["['GET', 'PUT'].all(m, m != req.method)", false],
+  ["req.headers.host == ['app.example.com'] && getReqHeader('Host') == ['app.example.com']", true],
+  ["hasReqHeader('content-length') || 'transfer-encoding' in req.headers || req.content_length != 0", false],
   ['rand.int(1, 2) == 1 && rand.double() < 1.0', true],
 ]
 

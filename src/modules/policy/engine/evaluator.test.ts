@@ -37,6 +37,7 @@ function moment(): Moment {
     query: target.split('?')[1] ?? '',
     headers,
     found: new Map<string, string>(),
+    bodyLength: 'none' as const,
     replacedHost: undefined,
     replacedTarget: undefined,
     readBody: () => Promise.reject(new Error('not here')),
