@@ -133,48 +133,6 @@ describe('rules', () => {
   })
 })
 
-describe('rules that read', () => {
-  const params = (count: number): string => Array.from({ length: count }, (_, i) => `p${i}=1`).join('&')
-  const cookies = (count: number): string => Array.from({ length: count }, (_, i) => `c${i}=1`).join('; ')
-  const refused = { refuse: 'HEAD_TOO_LARGE_TO_CHECK' }
-
-  for (const [what, expression, few, many] of [
-    ['a parameter', "hasQueryParam('admin')", { query: params(100) }, { query: `${params(100)}&admin=1` }],
-    ['all parameters', "'admin' in req.url.query_params", { query: params(100) }, { query: `${params(100)}&admin=1` }],
-    ['a query', "'a' in queryString.decode(req.url.query)", { query: params(100) }, { query: params(101) }],
-    ['a cookie', "hasReqCookie('x')", { headers: { cookie: cookies(200) } }, { headers: { cookie: cookies(201) } }],
-    [
-      'all cookies',
-      "'x' in req.cookies",
-      { headers: { cookie: [cookies(100), cookies(100)] } },
-      { headers: { cookie: [cookies(100), cookies(101)] } },
-    ],
-    [
-      'a media type',
-      "'x' in req.content_type.parameters",
-      { headers: { 'content-type': `a/b${';c=d'.repeat(99)}` } },
-      { headers: { 'content-type': `a/b${';c=d'.repeat(100)};x=1` } },
-    ],
-  ] as const) {
-    test(`${what} refuse a request that has more than they can read, and no other`, async () => {
-      const reads = compile({ inbound: [on(expression, 'deny')] })
-      assert.equal(await ask(reads, request(few)), undefined)
-      assert.deepEqual(await ask(reads, request(many)), refused)
-      const filled = compile({ inbound: [on('true', 'add-headers', { headers: { a: `\${${expression}}` } })] })
-      assert.deepEqual(await ask(filled, request(many)), refused)
-      assert.equal(await ask(compile({ inbound: [on("req.method == 'PUT'", 'deny')] }), request(many)), undefined)
-    })
-  }
-
-  test('cookies of an answer that sets more than they can read refuse the answer', async () => {
-    const phases = compile({ outbound: [on("hasResCookie('x')", 'add-headers', { headers: { a: 'b' } })] })
-    const setting = (count: number) => response({ headers: { 'set-cookie': Array<string>(count).fill('a=b') } })
-    assert.equal(await phases.response?.(setting(200), request()), undefined)
-    const code = { refuse: 'ANSWER_TOO_LARGE_TO_CHECK' }
-    assert.deepEqual(await phases.response?.(setting(201), request()), code)
-  })
-})
-
 describe('actions on requests', () => {
   test('deny', async () => {
     const phases = compile({

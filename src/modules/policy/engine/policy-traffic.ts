@@ -26,6 +26,11 @@ export interface PolicyConnection {
   readonly tls: PolicyTls | undefined
 }
 
+/** Pays for work, in steps; throws when it cannot. */
+export interface Meter {
+  charge(steps: number): void
+}
+
 /** What rules read of a request. The requests of an edge fit it; `RequestContext` has more. */
 export interface PolicyRequest {
   readonly peer: Peer

@@ -4,7 +4,7 @@ import type { HeaderList } from '../../../lib/http/header-list.ts'
 import { MinuteLog } from '../../../lib/log/minute-log.ts'
 import { check } from '../../../lib/shape/check.ts'
 import type { Place } from '../../../model/place.ts'
-import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
+import { ACTION_STEPS, type Outcome, type PolicyTools, type Step, type Workbench } from './action.ts'
 import { actions, isActionName } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
@@ -194,6 +194,7 @@ export function* compilePolicySteps(
     tools.watch?.phase(
       phase,
       own.map(({ written }) => written),
+      moment,
     )
     const ended = runRules(own, 0, moment)
     if (!moment.answering || phase !== 'request') return ended
@@ -248,6 +249,7 @@ export function* compilePolicySteps(
     }
     watch?.acts(rule.steps.indexOf(step), moment)
     try {
+      moment.budget.charge(step.cost ?? ACTION_STEPS)
       const ended = step.run(moment)
       return ended instanceof Promise ? ended.then(acted).catch(broke) : acted(ended)
     } catch (error) {

@@ -1,7 +1,7 @@
 /** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
 import { Type } from '../../../../lib/shape/type.ts'
-import { defineAction, type Outcome } from '../action.ts'
+import { defineAction, GUARD_STEPS, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, closedObject, enforce, text } from '../phase-settings.ts'
 
@@ -33,6 +33,7 @@ export const rateLimit = defineAction({
     const keys = bucket_key.map(expression)
     const limit = { capacity, windowMs: readDuration(rate) * 1000 }
     return {
+      cost: GUARD_STEPS,
       run(moment) {
         const { edgeId, routeId } = moment.ownRequest
         const parts = keys.map((each) => evaluator.plain(each(moment)))
