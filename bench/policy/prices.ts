@@ -117,6 +117,7 @@ const request = {
   path,
   query,
   headers,
+  bodyLength: 'none' as const,
   found: new Map<string, string>(),
   replacedHost: undefined,
   replacedTarget: undefined,

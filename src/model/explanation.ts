@@ -54,6 +54,14 @@ const rule = closedObject({
   ),
 })
 
+const meter = closedObject(
+  {
+    used: Type.Integer({ description: 'Steps that the rules have cost so far.' }),
+    total: Type.Integer({ description: 'Steps that they may cost; beyond them nothing passes.' }),
+  },
+  { description: 'The meter of the request after the rules of this phase; null for other modules.' },
+)
+
 const stepPhases = ['accept', 'handshake', 'request', 'upstream', 'response'] as const
 export type StepPhase = (typeof stepPhases)[number]
 
@@ -65,6 +73,7 @@ const step = closedObject({
   }),
   outcome: text('What the module did.'),
   rules: Type.Array(rule, { description: 'The rules of a policy, in order; empty for other modules.' }),
+  meter: nullable(meter),
 })
 
 export const verdicts = ['passes', 'answers', 'refuses', 'closes', 'depends'] as const
@@ -98,6 +107,7 @@ export const explanationView = closedObject({
 export type Explanation = Plain<Static<typeof explanationView>>
 export type ExplainedOutcome = Explanation['outcome']
 export type ExplainedStep = Explanation['steps'][number]
+export type ExplainedMeter = NonNullable<ExplainedStep['meter']>
 export type ExplainedRule = ExplainedStep['rules'][number]
 export type ExplainedExpression = ExplainedRule['expressions'][number]
 export type ShownHeaders = ExplainedOutcome['headers']

@@ -291,9 +291,31 @@ const table = {
     when: 'A `jwt-validation` rule of the policy cannot get the keys that it needs.',
     remedy: 'Check that the server can reach the URLs in `additional_jkus`; the log names the reason.',
   }),
+  HEAD_TOO_LARGE_TO_CHECK: error(431, 3001, {
+    text: 'This request has more query parameters or cookies than can be checked.',
+    when: 'A rule of the policy reads query parameters or cookies, and there are more than 100 parameters or 200 cookies, or a type of content with more than 100 parameters. Where no rule reads them, any number passes.',
+    remedy:
+      'The visitor: delete the cookies of this site, or send fewer parameters, for example in the body. The operator: let the rule read `req.url.query` or the header `cookie` as text.',
+  }),
+  ANSWER_TOO_LARGE_TO_CHECK: error(502, 3004, {
+    text: 'There are more headers or parameters around this answer than can be checked.',
+    when: 'As `ERR_HEAD_TOO_LARGE_TO_CHECK`, in a rule for responses: it reads the cookies that the service sets, over 200 or one with over 20 attributes, or those of the request.',
+    remedy: 'Make the service set fewer cookies, or let the rule read less.',
+  }),
+  POLICY_BUDGET_SPENT: error(503, 2300, {
+    text: 'The rules of this address have more to do for this request than they may, so nothing passes.',
+    when: 'The rules of the policy spent the meter of a request: expressions, texts and URLs that they write, bodies that they hash, counters and calls of other servers. A connection is closed.',
+    remedy:
+      'The log names the rule; `POST /policy/explain` shows what a request costs. Simplify the rules; the same request is refused again.',
+  }),
+  POLICY_ANSWER_BUDGET_SPENT: error(502, 2300, {
+    text: 'The rules of this address have more to do for this answer than they may, so it is not shown.',
+    when: 'The rules for responses spent the meter of the request. The service has done its work already, so think before you send the request again.',
+    remedy: 'The log names the rule; `POST /policy/explain` shows what a request costs. Simplify the rules.',
+  }),
   POLICY_FAILED: error(500, 2300, {
     text: 'A rule of this route failed, so nothing passes.',
-    when: 'An action of the policy failed, or its expressions exceeded the budget of a request before a guard was evaluated; or a condition failed in a rule that identifies visitors or depends on such a rule.',
+    when: 'An action of the policy failed, or a condition failed in a rule that identifies visitors or depends on such a rule.',
     remedy: 'The log names the rule and the reason. Correct or simplify the rule.',
   }),
   POLICY_REQUEST_FAILED: error(502, 3602, {

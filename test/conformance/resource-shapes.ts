@@ -413,7 +413,15 @@ export const resourceShapes = {
   }),
   broken_edges: object({ broken_edges: list(anything) }),
   explanation: object({
-    steps: list(object({ module: string, phase: string, outcome: string, rules: list(anything) })),
+    steps: list(
+      object({
+        module: string,
+        phase: string,
+        outcome: string,
+        rules: list(anything),
+        meter: nullOr(object({ used: uint32, total: uint32 })),
+      }),
+    ),
     outcome: object({
       verdict: oneOf('passes', 'answers', 'refuses', 'closes', 'depends'),
       text: string,

@@ -27,6 +27,25 @@ for (const version of versions) {
       assert.equal((await answer('custom-response')).headers['x-seen'], 'yes')
       assert.equal((await answer('deny')).headers['x-seen'], undefined)
     })
+
+    test('rules read the host, the announced length, and whether the body comes in pieces', async () => {
+      const read = ['host', 'content-length', 'transfer-encoding'].map(
+        (key) => `('${key}' in req.headers ? req.headers['${key}'][0] : '-')`,
+      )
+      const expression = `${read.join(" + ' ' + ")} + ' ' + string(req.content_length)`
+      const config = { body: `\${${expression}}` }
+      const { name } = await world.httpsTo(service, {
+        policy: { inbound: [{ actions: [{ type: 'custom-response', config }] }] },
+      })
+      const ask = async (about: object): Promise<string> => (await world.ask(name, { version, ...about })).text
+      assert.equal(await ask({}), `${name} - - 0`)
+      assert.equal(
+        await ask({ method: 'POST', headers: version === '2' ? { 'content-length': '5' } : {}, body: 'hello' }),
+        `${name} 5 - 5`,
+      )
+      const inPieces = version === '2' ? '-' : 'chunked'
+      assert.equal(await ask({ method: 'POST', body: 'hello', trailers: { 'x-last': '1' } }), `${name} - ${inPieces} 0`)
+    })
   })
 }
 

@@ -26,8 +26,8 @@ function fed() {
     uploaded.take(structuredClone(change))
   })
   /** Sends all names as changed. */
-  const replace = (served: ReadonlyMap<string, ServedCertificate>): Promise<void> =>
-    send(served, new Set([...served.keys(), ...replaced.keys()]))
+  const replace = (served: ReadonlyMap<string, ServedCertificate>): void =>
+    void send(served, new Set([...served.keys(), ...replaced.keys()]))
   return { replace, sent, at: () => new Map(replaced) }
 }
 

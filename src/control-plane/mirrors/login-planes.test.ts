@@ -29,7 +29,12 @@ function linkedPlane(stored: StoredLogins, { clock }: LoginNode) {
   const [here, there] = channelPair()
   const control = new CallLink<Heard, LoginRows>(there, loginCalls(stored), { log })
   const unhear = stored.whenEnded((endings) => control.ask('loginsEnded', endings))
-  const logins: CachedLogins = new CachedLogins({ rows: linkedLogins(() => link), isOurs: () => true, now: () => clock.now, log })
+  const logins: CachedLogins = new CachedLogins({
+    rows: linkedLogins(() => link),
+    isOurs: () => true,
+    now: () => clock.now,
+    log,
+  })
   const link = new CallLink<LoginRows, Heard>(here, { loginsEnded: (endings) => logins.ended(endings) }, { log })
   return {
     logins,

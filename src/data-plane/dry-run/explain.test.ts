@@ -164,6 +164,26 @@ test('rules that are not reached, that do not apply and that fail can be told ap
   assert.deepEqual([outcome.verdict, outcome.status_code], ['answers', 302])
 })
 
+test('the meter shows what the rules of each phase have cost so far; a spent one refuses', async () => {
+  const rule = { expressions: [] as string[], actions: [{ type: 'log', config: { metadata: {} } }] }
+  const config = edge({
+    ip_restriction: { allow: ['0.0.0.0/0'], deny: [] },
+    ...policy({ inbound: [rule], outbound: [rule] }),
+  })
+  const { steps } = await ask(config, { request: {} })
+  const used = (phase: string): number =>
+    steps.find((step) => step.module === 'policy' && step.phase === phase)?.meter?.used ?? Number.NaN
+  assert.deepEqual([used('request'), used('response')], [1000, 2000])
+  assert.equal(steps.find(({ module }) => module === 'ip_restriction')?.meter, null)
+  const dear = { ...rule, expressions: ['lists.range(2000).all(a, lists.range(2000).all(b, b >= 0))'] }
+  const spent = await ask(edge(policy({ inbound: [dear] })), { request: {} })
+  assert.deepEqual([spent.outcome.status_code, spent.outcome.error_code], [503, 'ERR_POLICY_BUDGET_SPENT'])
+  assert.deepEqual(spent.steps[0]?.meter, { used: 2_000_000, total: 2_000_000 })
+  const late = await ask(edge(policy({ outbound: [dear] })), { request: {} })
+  assert.deepEqual([late.outcome.status_code, late.outcome.error_code], [502, 'ERR_POLICY_ANSWER_BUDGET_SPENT'])
+  assert.equal(late.outcome.headers['retry-after'], undefined)
+})
+
 test('an action that breaks is reported with its reason', async () => {
   const action = { type: 'custom-response', config: { body: "${req.headers['none'][0]}" } }
   const { steps, outcome } = await ask(edge(policy({ inbound: [{ actions: [action] }] })), { request: {} })

@@ -9,7 +9,7 @@ import type { PolicyNotes } from '../../modules/policy/traffic.ts'
 type Verdict = RequestVerdict | ResponseVerdict | { readonly refuse: VisitorErrorCode }
 
 interface StepNotesOptions {
-  readonly policy: Pick<PolicyNotes, 'take'>
+  readonly policy: Pick<PolicyNotes, 'take' | 'takeMeter'>
   /** What modules wanted to fetch so far, each as part of a sentence. */
   readonly asked: readonly string[]
 }
@@ -27,7 +27,8 @@ export class StepNotes {
   }
 
   note(module: string, phase: StepPhase, outcome: string): void {
-    this.steps.push({ module, phase, outcome, rules: this.#options.policy.take() })
+    const { policy } = this.#options
+    this.steps.push({ module, phase, outcome, rules: policy.take(), meter: policy.takeMeter() })
   }
 
   /** The same phases, each of which is noted. */

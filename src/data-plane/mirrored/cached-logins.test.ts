@@ -84,7 +84,7 @@ describe('logins known at a data plane', () => {
     const flood = Array.from({ length: 1000 }, (_, i) => `made-up-${i}`)
     for (const secret of flood) madeUp.add(secret)
     const refused = flood.map((secret) => Promise.resolve(known.find(placeOf({ secret }))).catch(isUnavailable))
-    const fresh = Array.from({ length: 100 }, (_, i) => known.find(placeOf({ secret: `fresh-${i}` })))
+    const fresh = Array.from({ length: 100 }, async (_, i) => known.find(placeOf({ secret: `fresh-${i}` })))
     const ours = known.find(placeOf())
     assert.equal(asked, 50 + 100 + 1, 'made-up ones have a quarter of the look-ups')
     answer()

@@ -1,18 +1,37 @@
 /** Replaces what a regular expression matches, with `$1` in the replacement for its groups. */
 import { RE2JS } from 're2js'
 
-/** Compiles a pattern that was checked before (`pattern.ts`). Callers of the result must bound the length of `text`. */
-export function compileReplacement(pattern: string): (text: string, replacement: string) => string {
+/** Pays for what is written, before it is; throws when it cannot. */
+interface Payer {
+  write(characters: number): void
+}
+
+/**
+ * Compiles a pattern that was checked before (`pattern.ts`). Callers of the result must bound the length of `text`; it throws
+ * when its own is over `most`.
+ */
+export function compileReplacement(
+  pattern: string,
+  most: number,
+): (text: string, replacement: string, payer: Payer) => string {
   const compiled = RE2JS.compile(pattern)
   const groups = compiled.groupCount()
-  return (text, replacement) => {
+  return (text, replacement, payer) => {
     const matcher = compiled.matcher(text)
     let replaced = ''
     let at = 0
     while (matcher.find()) {
-      replaced += text.slice(at, matcher.start()) + fillGroups(replacement, groups, (i) => matcher.group(i) ?? '')
+      payer.write(matcher.start() - at + replacement.length)
+      replaced += text.slice(at, matcher.start())
+      replaced += fillGroups(replacement, groups, (i) => {
+        const group = matcher.group(i) ?? ''
+        payer.write(group.length)
+        return group
+      })
       at = matcher.end()
+      if (replaced.length > most) break
     }
+    if (replaced.length + text.length - at > most) throw new Error(`a text would be longer than ${most} characters`)
     return replaced + text.slice(at)
   }
 }

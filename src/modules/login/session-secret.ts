@@ -16,12 +16,12 @@ export function sessionSecrets(sealer: Pick<Sealer, 'digestFor'>) {
   const digest = sealer.digestFor('session cookies')
   const checksum = (host: string, random: string) => digest(`${host}\0${random}`).slice(0, CHECKSUM_CHARS)
   return {
-    make(host: string): string {
+    make: (host: string): string => {
       const random = randomBytes(RANDOM_CHARS).toString('base64url').slice(0, RANDOM_CHARS)
       return random + checksum(host, random)
     },
     /** False for one that somebody made up, that is for another host, or that was made before there were checksums. */
-    isOurs({ secret, host }: Secret): boolean {
+    isOurs: ({ secret, host }: Secret): boolean => {
       const [shown, expected] = [secret.slice(RANDOM_CHARS), checksum(host, secret.slice(0, RANDOM_CHARS))]
       return shown.length === CHECKSUM_CHARS && timingSafeEqual(Buffer.from(shown), Buffer.from(expected))
     },

@@ -189,7 +189,7 @@ describe('a route stays closed', () => {
   test('when the budget is spent before the login runs', async () => {
     const dear = '[1,2,3,4,5,6,7,8,9].all(a, lists.range(200).all(b, lists.range(200).all(c, c >= 0)))'
     const stage = setUp([on(dear, 'log', { metadata: { a: 1 } }), login()])
-    assert.equal((await stage.browser.visit()).code, 'POLICY_FAILED')
+    assert.equal((await stage.browser.visit()).code, 'POLICY_BUDGET_SPENT')
   })
 })
 

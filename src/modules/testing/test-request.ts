@@ -39,6 +39,7 @@ export function request({
     query: '',
     reservedPath: undefined,
     isUpgrade: false,
+    bodyLength: bytes.length === 0 ? 'none' : bytes.length,
     found: new Map(),
     slots: new Map(),
     replacedHost: undefined,

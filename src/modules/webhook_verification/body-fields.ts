@@ -1,5 +1,6 @@
 /** Finds a few fields in a large body without reading the rest. */
 import { othersTurn } from '../../lib/threads/others-turn.ts'
+import type { Meter } from '../policy/engine/policy-traffic.ts'
 
 /** The most bytes of a field that is read. Times, tokens and signatures are far shorter. */
 const MAX_FIELD_BYTES = 4096
@@ -10,6 +11,9 @@ const MAX_NAME_BYTES = 128
 /** How many bytes are read before other work may run: a few milliseconds at worst, with many malformed names. */
 const PIECE_BYTES = 4096
 
+/** How many bytes are read for one step of a meter. */
+const SCANNED_BYTES_A_STEP = 16
+
 /** The most fields of a form. Real ones have some dozens. */
 export const MAX_FORM_FIELDS = 1000
 
@@ -19,7 +23,12 @@ export const MAX_FORM_FIELDS = 1000
  *
  * The sender has proved nothing yet, and `JSON.parse` of 10 MiB would hold the event loop for a second.
  */
-export async function jsonFields(body: Buffer, names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+export async function jsonFields(
+  body: Buffer,
+  names: readonly string[],
+  meter?: Meter,
+): Promise<ReadonlyMap<string, unknown>> {
+  meter?.charge(body.length / SCANNED_BYTES_A_STEP)
   const breath = othersTurn()
   const scan = new FieldScan(body, names)
   while (scan.step()) {

@@ -3,6 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { RequestContext } from '../phases.ts'
+import type { Meter } from '../policy/engine/policy-traffic.ts'
 import { formField, jsonFields, MAX_FORM_FIELDS } from './body-fields.ts'
 
 /** The longest form of Twilio, in bytes. Real ones have a few KiB, and all of it must be decoded before it is verified. */
@@ -14,13 +15,16 @@ export const TWILIO_HEADER = 'x-twilio-signature'
  * Twilio: base64 HMAC-SHA1 over the URL and the sorted fields of the form. A body that is not a form is not signed;
  * the URL then holds its SHA-256.
  */
-export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer) => Promise<boolean> {
-  return async (ctx, body) => {
+export function verifyTwilio(
+  secret: string,
+): (ctx: RequestContext, body: Buffer, now: number, meter: Meter) => Promise<boolean> {
+  return async (ctx, body, _now, meter) => {
     const signature = ctx.headers.get(TWILIO_HEADER)
     if (signature === undefined) return false
     const isForm = isTwilioForm(ctx)
+    if (isForm) meter.charge(body.length * FORM_STEPS_A_BYTE)
     const fields = isForm ? formFields(body) : ''
-    if (fields === undefined || (!isForm && body.length > 0 && !(await isBodyOf(ctx.query, body)))) return false
+    if (fields === undefined || (!isForm && body.length > 0 && !(await isBodyOf(ctx.query, body, meter)))) return false
     return urlsOf(ctx).some((url) => {
       const expected = createHmac('sha1', secret).update(url).update(fields).digest('base64')
       return isSameText(signature, expected)
@@ -44,10 +48,10 @@ function formFields(body: Buffer): string | undefined {
     .join('')
 }
 
-async function isBodyOf(query: string, body: Buffer): Promise<boolean> {
+async function isBodyOf(query: string, body: Buffer, meter: Meter): Promise<boolean> {
   const digest = new URLSearchParams(query).get('bodySHA256') ?? ''
   const own = createHash('sha256')
-  await inPieces(body, (piece) => own.update(piece))
+  await inPieces(body, (piece) => own.update(piece), meter)
   return isSameText(digest.toLowerCase(), own.digest('hex'))
 }
 
@@ -58,9 +62,9 @@ async function isBodyOf(query: string, body: Buffer): Promise<boolean> {
 export async function verifyMailgun(
   secret: string,
   body: Buffer,
-  isRecent: (time: string) => boolean,
+  { isRecent, meter }: { isRecent: (time: string) => boolean; meter: Meter },
 ): Promise<boolean> {
-  const [timestamp = '', token = '', signature = ''] = (await mailgunFields(body)).map((value) =>
+  const [timestamp = '', token = '', signature = ''] = (await mailgunFields(body, meter)).map((value) =>
     typeof value === 'string' || typeof value === 'number' ? String(value) : '',
   )
   if (timestamp === '' || token === '' || !isRecent(timestamp)) return false
@@ -70,10 +74,10 @@ export async function verifyMailgun(
 const mailgunNames = ['timestamp', 'token', 'signature'] as const
 
 /** The values of `mailgunNames`. Anybody may send the body, and a form may hold a whole message: only these are read. */
-async function mailgunFields(body: Buffer): Promise<readonly unknown[]> {
+async function mailgunFields(body: Buffer, meter: Meter): Promise<readonly unknown[]> {
   const isJson = /^\s*\{/.test(body.toString('latin1', 0, MAX_BLANK_BYTES))
   if (!isJson) return mailgunNames.map((name) => formField(body, name))
-  const signed = (await jsonFields(body, ['signature'])).get('signature')
+  const signed = (await jsonFields(body, ['signature'], meter)).get('signature')
   return mailgunNames.map((name) => (typeof signed === 'object' && signed ? Reflect.get(signed, name) : undefined))
 }
 
@@ -94,8 +98,15 @@ const needlessEscape = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi
 /** 10 MiB at once would hold the event loop for up to 60 ms. */
 const PIECE_BYTES = 256 * 1024
 
-/** Passes all of `body` to `update`, with pauses for other work. */
-export async function inPieces(body: Buffer, update: (piece: Buffer) => unknown): Promise<void> {
+/** How many bytes are hashed for one step: the largest body fits, for senders who sign it with each form of the URL too. */
+const HASHED_BYTES_A_STEP = 64
+
+/** The steps of decoding a byte of a form. */
+const FORM_STEPS_A_BYTE = 3
+
+/** Passes all of `body` to `update`, which makes a digest, with pauses for other work. */
+export async function inPieces(body: Buffer, update: (piece: Buffer) => unknown, meter: Meter): Promise<void> {
+  meter.charge(body.length / HASHED_BYTES_A_STEP)
   const breath = othersTurn()
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
     update(body.subarray(at, at + PIECE_BYTES))

@@ -4,6 +4,7 @@ import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import type { RequestContext } from '../phases.ts'
+import type { Meter } from '../policy/engine/policy-traffic.ts'
 import { jsonFields } from './body-fields.ts'
 import {
   inPieces,
@@ -17,7 +18,7 @@ import {
 import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'
 
 /** Whether the secret signed `body` and all else that the scheme names, and not too long ago. */
-type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>
+type Verify = (ctx: RequestContext, body: Buffer, now: number, meter: Meter) => boolean | Promise<boolean>
 
 /** R-3.18 */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -80,7 +81,8 @@ export function compileVerifier(provider: string, secret: string): Verifier {
         ...common,
         // Everything is in the body.
         isPossible: () => true,
-        verify: (_, body, now) => verifyMailgun(secret, body, (time) => isRecent(time, usual, now)),
+        verify: (_, body, now, meter) =>
+          verifyMailgun(secret, body, { isRecent: (time) => isRecent(time, usual, now), meter }),
       }
   }
 }
@@ -95,7 +97,7 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
   // Text and names alternate, beginning with text.
   const parts = scheme.signed.split(/[{}]/)
   const needsUrl = parts.includes('url')
-  return async (ctx, body, now) => {
+  return async (ctx, body, now, meter) => {
     const { signatures, time } = givenSignatures(scheme, ctx.headers)
     if (signatures.length === 0) return false
     const inBody = timestamp?.body
@@ -107,11 +109,11 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
         const value = i % 2 === 0 ? part : part === 'url' ? url : (named[part] ?? headerOf(ctx.headers, part))
         if (value === undefined) return false
         if (typeof value === 'string') mac.update(value)
-        else await inPieces(value, (piece) => mac.update(piece))
+        else await inPieces(value, (piece) => mac.update(piece), meter)
       }
       const expected = mac.digest(encoding)
       if (!signatures.some((signature) => isSameText(signature, expected))) continue
-      return inBody === undefined || isRecent(await fieldOf(body, inBody), timestamp ?? usual, now)
+      return inBody === undefined || isRecent(await fieldOf(body, inBody, meter), timestamp ?? usual, now)
     }
     return false
   }
@@ -163,8 +165,8 @@ function headerOf(headers: HeaderList, names: string): string | undefined {
   return undefined
 }
 
-async function fieldOf(body: Buffer, name: string): Promise<string | undefined> {
-  const value = (await jsonFields(body, [name])).get(name)
+async function fieldOf(body: Buffer, name: string, meter: Meter): Promise<string | undefined> {
+  const value = (await jsonFields(body, [name], meter)).get(name)
   return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
 }
 
@@ -200,11 +202,11 @@ function ecdsaGiven(
 const DER_SEQUENCE = 0x30
 
 function ecdsa(scheme: EcdsaScheme, key: KeyObject): Verify {
-  return async ({ headers }, body, now) => {
+  return async ({ headers }, body, now, meter) => {
     const found = ecdsaGiven(scheme, headers, now)
     if (!found) return false
     const signed = createVerify('sha256').update(found.time)
-    await inPieces(body, (piece) => signed.update(piece))
+    await inPieces(body, (piece) => signed.update(piece), meter)
     return signed.verify(key, found.signature)
   }
 }

@@ -1,6 +1,7 @@
 /** One request as routing, modules and the log see it: parsed once, the same value for all of them. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Peer, RequestContext, Slot, TlsFacts } from '../../../modules/phases.ts'
+import type { BodyLength } from '../../requests/http-exchange.ts'
 import type { Search } from './find-route.ts'
 import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
 import type { UnreadBody } from './request-body.ts'
@@ -62,6 +63,10 @@ export class Context implements RequestContext {
   get requestId(): string {
     this.#requestId ??= this.#arrival.tools.newRequestId()
     return this.#requestId
+  }
+
+  get bodyLength(): BodyLength {
+    return this.#arrival.head.body
   }
 
   get slots(): Map<Slot<unknown>, unknown> {

@@ -10,7 +10,7 @@ import type { Moment } from './moment.ts'
 import type { LoginGuardSettings, OAuthProviderName } from './openid-form.ts'
 import type { ParsedExpression } from './parsed.ts'
 import type { Phase, Site } from './policy-phases.ts'
-import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './policy-traffic.ts'
+import type { Meter, PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './policy-traffic.ts'
 import type { Template } from './template.ts'
 
 /**
@@ -25,6 +25,8 @@ export type Outcome = Verdict | undefined
 /** An action of one rule, ready to run. When it throws, nothing passes (R-4.3). */
 export interface Step {
   readonly run: (moment: Moment) => Outcome | Promise<Outcome>
+  /** What it costs each time beyond what it charges itself, in steps: `ACTION_STEPS` when left out. */
+  readonly cost?: number
   /** Called with the response to a request that this step ran for; `done` when that exchange has ended. */
   readonly response?: ((response: PolicyResponse, request: PolicyRequest) => unknown) | undefined
   readonly done?: ((summary: PolicySummary, request: PolicyRequest) => void) | undefined
@@ -38,7 +40,7 @@ export interface Step {
 
 /** A guard that a module of the server provides, made for the settings of one action. */
 interface Guard {
-  readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
+  readonly request?: ((request: never, meter: Meter) => Outcome | Promise<Outcome>) | undefined
   readonly response?: ((response: never, request: never) => unknown) | undefined
   readonly done?: ((summary: never, request: never) => void) | undefined
   readonly release?: (() => void) | undefined
@@ -119,7 +121,7 @@ export interface ActionType {
   readonly config: TObject
   /** Whether it ends its phase, so that nothing runs after it. */
   readonly ends?: boolean
-  /** Whether it can turn traffic away. When the budget is spent before its rule is decided, nothing passes. */
+  /** Whether it can turn traffic away. When its rule judges by what a login or a call found and fails, nothing passes. */
   readonly guards?: boolean
   /**
    * Whether it identifies visitors. When an expression of its rule fails, nothing passes: a visitor must not be able to
@@ -151,11 +153,23 @@ export function defineAction<S extends TObject>(
   return action as unknown as ActionType
 }
 
-/** The step for a guard of a module. With `enforce` false everything passes, and the step only notes what it found. */
-export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
+/** The price of an action. */
+export const ACTION_STEPS = 1000
+
+/** The price of asking a guard: some look-ups and a digest. */
+export const GUARD_STEPS = 10_000
+
+/**
+ * The step for a guard of a module. With `enforce` false everything passes, and the step only notes what it found. Guards with
+ * the same `key` judge alike, and only the first is asked.
+ */
+export function guardStep(name: string, guard: Guard, enforce: boolean, key?: string): Step {
+  // The same object that the module gets elsewhere.
+  const judge = ({ ownRequest, budget }: Moment) => guard.request?.(ownRequest as never, budget)
   return {
+    cost: GUARD_STEPS,
     run(moment) {
-      const judged = guard.request?.(moment.ownRequest as never) // the same object that the module gets elsewhere
+      const judged = key === undefined ? judge(moment) : moment.once(key, judge)
       return judged instanceof Promise ? judged.then((verdict) => note(verdict)) : note(judged)
 
       function note(verdict: Outcome): Outcome {

@@ -1,60 +1,58 @@
-/** Limits the total cost of all expressions of one request: 2 ms. */
+/** The meter of a request: all that a policy makes the server do is charged here in steps, and a spent meter refuses (D102). */
 
 /**
- * The budget of a request, in nanoseconds.
+ * The steps of a request.
  *
- * The limit is on a price and not on elapsed time. A busy machine must not refuse requests that an idle one lets through,
- * and a policy must not fail one time and work the next. Each part of an expression has a price in nanoseconds, measured in
- * warm code. `npm run bench -- policy --only prices` prints the price beside the time that it really takes.
+ * They are counted, never timed: a busy machine must not refuse requests that an idle one lets through, and a policy must not
+ * fail one time and work the next. A step is what takes about a nanosecond in warm code on the event loop.
+ * `npm run bench -- policy --only prices` prints the price of expressions beside the time that they really take.
  */
 export const MAX_PRICE = 2_000_000
-/** The clock is read each time this many nanoseconds were charged; reading it takes one microsecond. */
-const LOOK_EVERY = 100_000
-/**
- * The most CPU time of the thread, in microseconds: the safety net for wrong prices and for code that is not warm yet. The
- * clock counts CPU time of this thread, so that other work of the machine does not count. The limit is so generous that
- * correctly priced work never reaches it.
- */
-const MAX_CPU_MICROS = 8000
+
+/** The most `http-request` actions that run for one request. */
+const MAX_CALLS = 8
+
+/** The price of a character of a text that is put together. */
+const WRITTEN_STEPS = 6
 
 export class BudgetSpent extends Error {
-  constructor(by: string) {
-    super(`the expressions of this request cost too much (${by})`)
+  constructor(over: string) {
+    super(`the rules have more to do for this request than they may (over ${over})`)
     this.name = 'BudgetSpent'
   }
 }
 
-/** The CPU time that the thread has used so far, in microseconds. */
-type ThreadClock = () => number
-
 export class Budget {
-  readonly #clock: ThreadClock
   #left = MAX_PRICE
-  #nextLook = MAX_PRICE - LOOK_EVERY
-  /** The last reading of the clock during the present evaluation. */
-  #since: number | undefined
-  #usedMicros = 0
-  #spentBy: string | undefined
+  #calls = 0
   #isReported = false
-
-  constructor(clock: ThreadClock = threadClock) {
-    this.#clock = clock
-  }
 
   /** Once true, it stays true for the rest of the request. */
   get isSpent(): boolean {
-    return this.#spentBy !== undefined
+    return this.#left < 0
   }
 
-  /** What is left, in nanoseconds. */
+  /** The steps that are left. */
   get left(): number {
-    return this.isSpent ? 0 : Math.max(0, this.#left)
+    return Math.max(0, this.#left)
   }
 
   /** Throws `BudgetSpent` when not enough is left, and from then on every time. */
-  charge(nanos: number): void {
-    this.#left -= nanos
-    if (this.#left < this.#nextLook) this.#check()
+  charge(steps: number): void {
+    this.#left -= steps
+    if (this.#left < 0) throw new BudgetSpent(`${MAX_PRICE} steps`)
+  }
+
+  /** Charges for characters that a replacement writes. */
+  write(characters: number): void {
+    this.charge(characters * WRITTEN_STEPS)
+  }
+
+  /** Charges for one action that calls another server. */
+  call(): void {
+    if (++this.#calls <= MAX_CALLS) return
+    this.#left = -1
+    throw new BudgetSpent(`${MAX_CALLS} actions that call other servers`)
   }
 
   /** True on the first call after the budget was spent, so that a request is logged once. */
@@ -63,36 +61,4 @@ export class Budget {
     this.#isReported = true
     return true
   }
-
-  /** Call it when an evaluation begins: earlier work of the thread does not count. */
-  resume(): void {
-    this.#since = undefined
-  }
-
-  /** Called when the budget is used up or the clock is due. */
-  #check(): void {
-    if (this.#spentBy === undefined) {
-      if (this.#left < 0) this.#spentBy = 'over 2 ms'
-      else {
-        const now = this.#clock()
-        if (this.#since !== undefined) this.#usedMicros += now - this.#since
-        this.#since = now
-        if (this.#usedMicros > MAX_CPU_MICROS) this.#spentBy = `over ${MAX_CPU_MICROS / 1000} ms by the clock`
-      }
-    }
-    if (this.#spentBy !== undefined) {
-      this.#nextLook = Number.POSITIVE_INFINITY
-      throw new BudgetSpent(this.#spentBy)
-    }
-    this.#nextLook = Math.max(0, this.#left - LOOK_EVERY)
-  }
 }
-
-/** Node before 23.9 cannot measure the CPU time of a thread, so wall-clock time is used there. */
-const threadClock: ThreadClock =
-  typeof process.threadCpuUsage === 'function'
-    ? () => {
-        const { user, system } = process.threadCpuUsage()
-        return user + system
-      }
-    : () => performance.now() * 1000

@@ -1,23 +1,27 @@
 /** Reads cookies as expressions see them: those of a request, and those that a response sets. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
+import { split, TooMuchToRead } from './http-values.ts'
 
 /** The most cookies that are read; browsers keep fewer for one site. */
 const MAX_COOKIES = 200
+/** The most attributes of a cookie that a response sets. */
+const MAX_ATTRIBUTES = 20
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** RFC 6265 §5.4: the cookies of a request by name, in their order. */
 export function cookiesOf(headers: HeaderList): ReadonlyMap<string, readonly Fields[]> {
-  const pairs = headers.all('cookie').flatMap((line) => line.split(';', MAX_COOKIES))
-  return byName(pairs.slice(0, MAX_COOKIES).map(splitPair))
+  const pairs = headers.all('cookie').flatMap((line) => split(line, ';', MAX_COOKIES, 'cookies'))
+  return byName(pairs.map(splitPair))
 }
 
 /** RFC 6265 §5.2: the cookies that a response sets by name. */
 export function setCookiesOf(headers: HeaderList): ReadonlyMap<string, readonly Fields[]> {
-  return byName(headers.all('set-cookie').slice(0, MAX_COOKIES).map(readSetCookie))
+  return byName(headers.all('set-cookie').map(readSetCookie))
 }
 
 function byName(cookies: readonly Fields[]): ReadonlyMap<string, readonly Fields[]> {
+  if (cookies.length > MAX_COOKIES) throw new TooMuchToRead('cookies')
   return Map.groupBy(cookies, ({ name }) => String(name))
 }
 
@@ -28,7 +32,7 @@ function splitPair(text: string): { name: string; value: string } {
 }
 
 function readSetCookie(line: string): Fields {
-  const [pair = '', ...attributes] = line.split(';', 20)
+  const [pair = '', ...attributes] = split(line, ';', 1 + MAX_ATTRIBUTES, 'attributes of a cookie')
   const known = new Map<string, string>()
   const unparsed: string[] = []
   for (const each of attributes) {

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import type { CelValue } from '@bufbuild/cel'
 import { fromJson, payFor, plainValue } from './cel-values.ts'
 import { Fault, type Frame, type Impl, type Impls } from './evaluation-frame.ts'
-import { queryParameters } from './http-values.ts'
+import { queryParameters, TooMuchToRead } from './http-values.ts'
 import { MAX_TEXT } from './operators.ts'
 import { withoutStacks } from './without-stacks.ts'
 
@@ -46,6 +46,7 @@ function attempt({ budget }: Frame, run: () => unknown): unknown {
   try {
     return withoutStacks(run)
   } catch (error) {
+    if (error instanceof TooMuchToRead) throw error
     budget.charge(THROWN_NANOS)
     return new Fault(error instanceof Error ? error.message.slice(0, 200) : 'a text cannot be read')
   }

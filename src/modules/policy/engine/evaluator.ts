@@ -66,7 +66,6 @@ export class Evaluator {
     })
     return (moment) => {
       const { budget } = moment
-      budget.resume()
       const frame: Frame = { moment, budget, library, values: new Array<unknown>(paths.length), locals: [] }
       const value = run(frame)
       if (value instanceof Fault) throw withoutStacks(() => new Error(value.message))

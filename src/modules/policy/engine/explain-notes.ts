@@ -1,9 +1,10 @@
 /** Records what the rules of a policy do, in the words of an explanation. */
 import { isSecretName } from '../../../lib/log/log-mask.ts'
-import type { ExplainedExpression, ExplainedRule } from '../../../model/explanation.ts'
+import type { ExplainedExpression, ExplainedMeter, ExplainedRule } from '../../../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../../../model/explanation-words.ts'
 import type { Outcome } from './action.ts'
 import { LOGS } from './actions/log.ts'
+import { type Budget, MAX_PRICE } from './budget.ts'
 import type { PolicyWatch } from './explain-watch.ts'
 import type { Moment } from './moment.ts'
 import type { Rule } from './policy-form.ts'
@@ -26,6 +27,7 @@ export class PolicyNotes implements PolicyWatch {
   #rule: Noted | undefined
   #parts: { readonly index: number; readonly text: string; readonly value: unknown }[] = []
   #before: Before | undefined
+  #budget: Budget | undefined
   /** The number of these requests when the phase began. */
   #askedBefore = 0
 
@@ -46,7 +48,15 @@ export class PolicyNotes implements PolicyWatch {
     }))
   }
 
-  phase(_phase: string, rules: readonly Rule[]): void {
+  /** What the rules of the request have cost so far; null before they ran. Returned once for each phase. */
+  takeMeter(): ExplainedMeter | null {
+    const budget = this.#budget
+    this.#budget = undefined
+    return budget ? { used: Math.ceil(MAX_PRICE - budget.left), total: MAX_PRICE } : null
+  }
+
+  phase(_phase: string, rules: readonly Rule[], { budget }: Pick<Moment, 'budget'>): void {
+    this.#budget = budget
     this.#askedBefore = this.#asked().length
     this.#rules = rules.map((written) => ({ written, matched: null, expressions: [], actions: [] }))
   }

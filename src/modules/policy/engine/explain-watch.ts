@@ -8,7 +8,7 @@ import type { Phase } from './policy-phases.ts'
 /** Called while the policy itself runs, so that the policy and its explanation cannot differ. */
 export interface PolicyWatch {
   /** A phase begins. `rules` are all its rules, even those that will not be reached. */
-  phase(phase: Phase, rules: readonly Rule[]): void
+  phase(phase: Phase, rules: readonly Rule[], moment: Moment): void
   /** The rule with this index begins. */
   rule(index: number): void
   /** A part of the present expression was evaluated; parts are numbered from the outside in. */

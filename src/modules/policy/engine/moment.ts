@@ -1,6 +1,6 @@
 /** What a rule can see when it runs: the traffic, and the results of earlier rules. */
 import { HeaderList } from '../../../lib/http/header-list.ts'
-import type { LoginGuard, Step } from './action.ts'
+import type { LoginGuard, Outcome, Step } from './action.ts'
 import { Budget } from './budget.ts'
 import type { PolicyConnection, PolicyRequest, PolicyResponse } from './policy-traffic.ts'
 
@@ -29,6 +29,7 @@ export class Moment {
   #headers: HeaderList | undefined
   /** How many of the changes were already applied to `#headers`. */
   #changed = 0
+  #judged: Map<string, Outcome | Promise<Outcome>> | undefined
 
   constructor({ connection, request, now, region }: MomentParts) {
     this.connection = connection
@@ -51,6 +52,13 @@ export class Moment {
   remember(step: Step): void {
     this.#ran ??= new Set()
     this.#ran.add(step)
+  }
+
+  /** The verdict of the first of the guards that judge alike, by their key. */
+  once(key: string, judge: (moment: Moment) => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+    this.#judged ??= new Map()
+    if (!this.#judged.has(key)) this.#judged.set(key, judge(this))
+    return this.#judged.get(key)
   }
 
   /** What `set-vars` set in this phase. */

@@ -1,7 +1,7 @@
 /** The common parts of `oauth` and `openid-connect`: their settings, and the findings that later rules read. */
 import type { Static } from 'typebox'
 import { Type } from '../../../lib/shape/type.ts'
-import type { FoundLogin, LoginGuard, Step } from './action.ts'
+import { type FoundLogin, GUARD_STEPS, type LoginGuard, type Step } from './action.ts'
 import { readDuration } from './duration.ts'
 import { badSetting, checkDuration, mapOf, refuseExpressions } from './phase-settings.ts'
 
@@ -164,9 +164,10 @@ export function loginSettings(config: LoginFields, authId: string) {
 export function loginStep(login: LoginGuard, names: readonly string[], settings: LoginGuardSettings): Step {
   return {
     login,
+    cost: GUARD_STEPS,
     run(moment) {
       const request = moment.ownRequest as never // the same object that the module gets elsewhere
-      const judged = login.request?.(request)
+      const judged = login.request?.(request, moment.budget)
       return judged instanceof Promise ? judged.then(note) : note(judged)
 
       function note<Judged>(verdict: Judged): Judged {

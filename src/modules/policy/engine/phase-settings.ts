@@ -12,6 +12,8 @@ import type { Template } from './template.ts'
 const MAX_HEADERS = 10
 const MAX_HEADER_NAME_BYTES = 256
 const MAX_HEADER_VALUE_BYTES = 4096
+/** The most characters of a header or URL that a rule writes: no more fit into a head. */
+export const MAX_HEAD_LENGTH = 64 * 1024
 
 export const enforce = Type.Boolean({
   default: true,
@@ -34,7 +36,14 @@ export function compileHeaders(
   template: (text: string) => Template,
 ): (moment: Moment) => (readonly [name: string, value: string])[] {
   const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)
-  return (moment) => given.map(([name, value]) => [name, toHeaderValue(value.text(moment))] as const)
+  return (moment) => given.map(([name, value]) => [name, headerValue(value.text(moment))] as const)
+}
+
+/** A text as the value of a header; throws when it is longer than a head may be. */
+export function headerValue(text: string): string {
+  const value = toHeaderValue(text)
+  if (value.length <= MAX_HEAD_LENGTH) return value
+  throw new Error(`a header would be longer than ${MAX_HEAD_LENGTH} characters`)
 }
 
 export const text = (maxBytes: number, description: string) => Type.String({ minLength: 1, maxBytes, description })

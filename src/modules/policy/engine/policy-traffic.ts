@@ -26,6 +26,11 @@ export interface PolicyConnection {
   readonly tls: PolicyTls | undefined
 }
 
+/** Pays for work, in steps; throws when it cannot. */
+export interface Meter {
+  charge(steps: number): void
+}
+
 /** What rules read of a request. The requests of an edge fit it; `RequestContext` has more. */
 export interface PolicyRequest {
   readonly peer: Peer
@@ -52,6 +57,8 @@ export interface PolicyRequest {
   readonly query: string
   /** As the visitor sent them, without hop-by-hop headers and without names that only the edge sets. */
   readonly headers: HeaderList
+  /** Bytes of the body as announced; `unknown` until it ends, or `none`. */
+  readonly bodyLength: number | 'unknown' | 'none'
   /** What modules decided and found out, for templates and the log, by the names of R-3.13 such as `ip_policy.decision`. */
   readonly found: Map<string, string>
   /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */

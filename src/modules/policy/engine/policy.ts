@@ -4,12 +4,13 @@ import type { HeaderList } from '../../../lib/http/header-list.ts'
 import { MinuteLog } from '../../../lib/log/minute-log.ts'
 import { check } from '../../../lib/shape/check.ts'
 import type { Place } from '../../../model/place.ts'
-import type { Outcome, PolicyTools, Step, Workbench } from './action.ts'
+import { ACTION_STEPS, type Outcome, type PolicyTools, type Step, type Workbench } from './action.ts'
 import { actions, isActionName } from './actions.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import { type NotePart, watchExpression } from './explain-watch.ts'
 import { expressionsOf } from './expressions-in.ts'
+import { TooMuchToRead } from './http-values.ts'
 import type { Moment } from './moment.ts'
 import type { Action, Rule } from './policy-form.ts'
 import { type Direction, directions, ownLists, type Phase, phaseOf, type Site } from './policy-phases.ts'
@@ -149,32 +150,35 @@ export function* compilePolicySteps(
     }
   }
 
-  function note(moment: Moment, rule: CompiledRule, error: unknown): void {
-    if (error instanceof BudgetSpent) {
-      if (!moment.budget.tell()) return
-      tools.onBudgetSpent()
-      overspent.note({ edge: moment.connection.edgeId, rule: rule.name, reason: error.message }, rule.name)
-      return
-    }
+  /** Logs why a rule broke, and returns what becomes of the traffic if nothing may pass. */
+  function refusal(moment: Moment, rule: CompiledRule, error: unknown): Verdict {
+    const kind = error instanceof BudgetSpent ? 'spent' : error instanceof TooMuchToRead ? 'unread' : 'failed'
     const reason = error instanceof Error ? error.message : String(error)
-    failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
+    if (kind !== 'spent') {
+      failures.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, `${rule.name} ${reason}`)
+    } else if (moment.budget.tell()) {
+      tools.onBudgetSpent()
+      overspent.note({ edge: moment.connection.edgeId, rule: rule.name, reason }, rule.name)
+    }
+    return moment.response ? ofAnswer[kind] : ofRequest[kind]
   }
 
-  /** Whether a rule applies. `spent`: the budget is used up. `unsure`: an expression failed, and the rule must fail closed. */
-  function applies(rule: CompiledRule, moment: Moment): boolean | 'spent' | 'unsure' {
-    let isUnsure = false
+  /** Whether a rule applies, or the refusal when that cannot be known and nothing may pass. */
+  function applies(rule: CompiledRule, moment: Moment): boolean | Verdict {
+    let unsure: Verdict | undefined
     for (const expression of rule.expressions) {
       try {
         if (!isTrue(expression(moment))) return false
       } catch (error) {
-        note(moment, rule, error)
-        if (error instanceof BudgetSpent) return 'spent'
+        const refused = refusal(moment, rule, error)
+        // D102, D103
+        if (error instanceof BudgetSpent || error instanceof TooMuchToRead) return refused
         // R-4.3: an expression that fails is false. Visitors can make one fail, so it must not have worse consequences.
         if (!isClosed(rule, moment)) return false
-        isUnsure = true
+        unsure = refused
       }
     }
-    return isUnsure ? 'unsure' : true
+    return unsure ?? true
   }
 
   /**
@@ -190,6 +194,7 @@ export function* compilePolicySteps(
     tools.watch?.phase(
       phase,
       own.map(({ written }) => written),
+      moment,
     )
     const ended = runRules(own, 0, moment)
     if (!moment.answering || phase !== 'request') return ended
@@ -208,9 +213,7 @@ export function* compilePolicySteps(
       // The expressions of the rule are about the pages that the login protects, not about the login's own paths.
       const isOn = answer ? true : applies(rule, moment)
       watch?.applies(typeof isOn === 'boolean' ? isOn : undefined)
-      // Nothing more can be evaluated. If a later rule could turn the request away, nothing passes.
-      if (isOn === 'spent') return own.slice(i).some(({ guards }) => guards) ? failed : undefined
-      if (isOn === 'unsure') return failed
+      if (typeof isOn === 'object') return isOn
       if (!isOn) continue
       const ended = runSteps(rule, answering ? stepsFor(rule, answer) : rule.steps, 0, moment)
       if (ended instanceof Promise) return ended.then((outcome) => outcome ?? runRules(own, i + 1, moment))
@@ -242,11 +245,11 @@ export function* compilePolicySteps(
     }
     const broke = (error: unknown): Outcome => {
       watch?.acted(rule.steps.indexOf(step), moment, error instanceof Error ? error : new Error(String(error)))
-      note(moment, rule, error)
-      return failed
+      return refusal(moment, rule, error)
     }
     watch?.acts(rule.steps.indexOf(step), moment)
     try {
+      moment.budget.charge(step.cost ?? ACTION_STEPS)
       const ended = step.run(moment)
       return ended instanceof Promise ? ended.then(acted).catch(broke) : acted(ended)
     } catch (error) {
@@ -289,6 +292,19 @@ function stepsFor({ steps }: CompiledRule, answer: Step | undefined): readonly S
 
 /** R-4.3 */
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
+
+/** What becomes of traffic whose rules broke (D102, D103): a connection ends, whatever the code. */
+const ofRequest = {
+  failed,
+  spent: { refuse: 'POLICY_BUDGET_SPENT' },
+  unread: { refuse: 'HEAD_TOO_LARGE_TO_CHECK' },
+} as const
+/** The same while the answer is on its way back: the service has done its work, so nobody should ask again. */
+const ofAnswer = {
+  failed,
+  spent: { refuse: 'POLICY_ANSWER_BUDGET_SPENT' },
+  unread: { refuse: 'ANSWER_TOO_LARGE_TO_CHECK' },
+} as const
 
 /** The actions whose findings say who a visitor is, or what another service says about the request. */
 const judgedBy: readonly string[] = ['http_request', 'jwt_validation', 'oauth', 'oidc', 'openid_connect']

@@ -1,9 +1,10 @@
-/** Replaces the matches of a pattern in a URL, at a price that is charged before the search begins. */
+/** Replaces the matches of a pattern in a URL; the search is charged before it begins, and what is written as it grows. */
 import { affordable, BadPattern } from '../../../lib/patterns/pattern.ts'
 import { compileReplacement } from '../../../lib/patterns/pattern-replace.ts'
 import { BudgetSpent } from './budget.ts'
 import type { Moment } from './moment.ts'
 import { payForLate, UNFIT_LATE } from './patterns.ts'
+import { MAX_HEAD_LENGTH } from './phase-settings.ts'
 import type { Template } from './template.ts'
 
 /** The largest pattern, in instructions. Compiling a larger one with its policy would hold the event loop for over 5 ms. */
@@ -27,17 +28,17 @@ export function replaceable(pattern: string): number {
 /** A pattern without `${…}` is compiled once, others for each request. */
 export function compileReplace(from: string | undefined, pattern: Template | undefined, to: Template): Replace {
   if (from === undefined) return (_text, moment) => to.text(moment)
-  const fixed = pattern ? undefined : { price: replaceable(from), replace: compileReplacement(from) }
+  const fixed = pattern ? undefined : { price: replaceable(from), replace: compileReplacement(from, MAX_HEAD_LENGTH) }
   return (text, moment) => {
     const { price, replace } = fixed ?? compileLate(pattern?.text(moment) ?? '', moment)
     moment.budget.charge(price * (text.length + 1) * WALKED_NANOS)
-    return replace(text, to.text(moment))
+    return replace(text, to.text(moment), moment.budget)
   }
 }
 
 function compileLate(pattern: string, { budget }: Moment) {
   try {
-    return { price: payForLate(budget, pattern), replace: compileReplacement(pattern) }
+    return { price: payForLate(budget, pattern), replace: compileReplacement(pattern, MAX_HEAD_LENGTH) }
   } catch (error) {
     if (error instanceof BudgetSpent) throw error
     throw new Error(UNFIT_LATE)

@@ -8,6 +8,7 @@ import { cookiesOf, setCookiesOf } from './cookie-values.ts'
 import { Fault, type Frame, type Impl, type Impls } from './evaluation-frame.ts'
 import { queryParameters } from './http-values.ts'
 import { itemsOf } from './operators.ts'
+import { requestHeader } from './request-headers.ts'
 
 /** The cost of reading a header, and a character of cookies or of a query. */
 const HEADER_NANOS = 20
@@ -63,13 +64,14 @@ const ofResponse: Headers = ({ moment }) => moment.response?.headers
 
 const noResponse = new Fault('there is no response')
 
-function header(headers: Headers, read: (list: HeaderList, name: string) => unknown): Impl {
+function header(headers: Headers, read: (values: readonly string[]) => unknown): Impl {
   return (frame, name) => {
     if (typeof name !== 'string') return undefined
     const list = headers(frame)
     if (!list) return noResponse
     frame.budget.charge(list.size * HEADER_NANOS + name.length)
-    return read(list, name.toLowerCase())
+    const key = name.toLowerCase()
+    return read(headers === ofRequest ? requestHeader(frame.moment, key) : list.all(key))
   }
 }
 
@@ -130,10 +132,10 @@ export function requestFunctions(networks: Networks): Impls {
       budget.charge(ADDRESS_NANOS)
       return isIP(ip) !== 0 && !isPublicAddress(ip)
     },
-    'hasReqHeader/1': header(ofRequest, (list, name) => list.has(name)),
-    'getReqHeader/1': header(ofRequest, (list, name) => list.all(name)),
-    'hasResHeader/1': header(ofResponse, (list, name) => list.has(name)),
-    'getResHeader/1': header(ofResponse, (list, name) => list.all(name)),
+    'hasReqHeader/1': header(ofRequest, (values) => values.length > 0),
+    'getReqHeader/1': header(ofRequest, (values) => [...values]),
+    'hasResHeader/1': header(ofResponse, (values) => values.length > 0),
+    'getResHeader/1': header(ofResponse, (values) => [...values]),
     'hasReqCookie/1': cookie(ofRequest, 'cookie', cookiesOf, (found, name) => found.has(name)),
     'getReqCookie/1': cookie(ofRequest, 'cookie', cookiesOf, firstCookie),
     'hasResCookie/1': cookie(ofResponse, 'set-cookie', setCookiesOf, (found, name) => found.has(name)),

@@ -22,11 +22,21 @@ export function compileTemplate(
     'text' in piece ? piece.text : expression(piece.expression),
   )
   const [only = ''] = parts
-  if (parts.length < 2 && typeof only === 'string') return { text: () => only, value: () => only }
+  if (parts.length < 2 && typeof only === 'string') {
+    const fixed = ({ budget }: Moment): string => {
+      budget.charge(only.length)
+      return only
+    }
+    return { text: fixed, value: fixed }
+  }
   const text = (moment: Moment): string => {
     let filled = ''
     for (const part of parts) {
-      filled += typeof part === 'string' ? part : evaluator.text(part(moment), moment.budget)
+      if (typeof part !== 'string') filled += evaluator.text(part(moment), moment.budget)
+      else {
+        moment.budget.charge(part.length)
+        filled += part
+      }
       if (filled.length > MAX_LENGTH) throw new Error('a text has become too long')
     }
     return filled

@@ -7,6 +7,7 @@ import type { Library } from './load-cel.ts'
 import type { Moment } from './moment.ts'
 import type { Shape } from './policy-shape.ts'
 import { payCookies, payQuery } from './request-functions.ts'
+import { requestHeader } from './request-headers.ts'
 import { variableValues } from './variable-values.ts'
 
 type Known = Readonly<Record<string, Shape>>
@@ -45,7 +46,8 @@ export function entryReader(path: string, library: Library): ((frame: Frame, key
     const headers = path === 'req.headers' ? moment.request && moment.headers : moment.response?.headers
     if (!headers) return undefined
     budget.charge(VARIABLE_NANOS + headers.size * FOUND_HEADER_NANOS)
-    return headers.has(key) ? library.cel.celList(headers.all(key)) : undefined
+    const values = path === 'req.headers' ? requestHeader(moment, key) : headers.all(key)
+    return values.length > 0 ? library.cel.celList(values) : undefined
   }
 }
 

@@ -5,6 +5,7 @@ import { cookiesOf, setCookiesOf } from './cookie-values.ts'
 import { mediaType, queryParameters } from './http-values.ts'
 import type { Moment } from './moment.ts'
 import type { PolicyRequest, PolicyResponse, PolicyTls } from './policy-traffic.ts'
+import { headerMap, requestHeaders } from './request-headers.ts'
 import { readUserAgent } from './user-agent.ts'
 
 /** Undefined: the variable is absent, and an expression that needs it fails. */
@@ -80,6 +81,8 @@ const message = (
   [`${at}.trailers`]: () => new Map(),
 })
 
+/** 0 where no length was announced: there is no body, or it comes in pieces. */
+const announced = request(({ bodyLength }) => (typeof bodyLength === 'number' ? BigInt(bodyLength) : 0n))
 const url = request(({ scheme, authority, target }) => `${scheme}://${authority}${target}`)
 const agent = (read: (agent: ReturnType<typeof readUserAgent>) => unknown): ReadVariable => {
   return (moment) => moment.request && read(readUserAgent(moment.headers.get('user-agent') ?? ''))
@@ -95,7 +98,7 @@ export const tlsVersions: Readonly<Record<string, string>> = {
 
 export const variableValues: Readonly<Record<string, ReadVariable>> = {
   attempts: ({ attempts }) => BigInt(attempts.length),
-  'conn.bytes_in': request((_, { request: own }) => bodyLength(own?.headers)),
+  'conn.bytes_in': announced,
   'conn.bytes_out': () => 0n,
   'conn.client_ip': peer(({ ip }) => ip),
   'conn.client_ip.as.number': () => 0n,
@@ -148,8 +151,9 @@ export const variableValues: Readonly<Record<string, ReadVariable>> = {
   'last_attempt.req': ({ attempts }) => attempts.at(-1)?.req,
   'last_attempt.res': ({ attempts }) => attempts.at(-1)?.res,
   ...message('req', (read) => (moment) => moment.request && read(moment.headers)),
-  'req.content_length': request((_, { headers }) => bodyLength(headers)),
+  'req.content_length': announced,
   'req.cookies': request((_, { headers }) => cookiesOf(headers)),
+  'req.headers': request((own, { headers }) => requestHeaders(own, headers)),
   'req.host': request(({ authority }) => authority),
   'req.method': request(({ method }) => method),
   'req.ts.body_received': request(({ startedAt }) => new Instant(startedAt)),
@@ -193,19 +197,7 @@ export const variableValues: Readonly<Record<string, ReadVariable>> = {
   vars: ({ vars }) => vars,
 }
 
-/** Names in lower case, each with all its values. */
-function headerMap(headers: HeaderList): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>()
-  for (let i = 0; i < headers.size; i++) {
-    const { key } = headers.nameAt(i)
-    const values = found.get(key)
-    if (values) values.push(headers.valueAt(i))
-    else found.set(key, [headers.valueAt(i)])
-  }
-  return found
-}
-
-function bodyLength(headers: HeaderList | undefined): bigint {
-  const length = headers?.get('content-length') ?? ''
+function bodyLength(headers: HeaderList): bigint {
+  const length = headers.get('content-length') ?? ''
   return /^\d{1,16}$/.test(length) ? BigInt(length) : 0n
 }

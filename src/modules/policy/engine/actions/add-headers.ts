@@ -1,8 +1,7 @@
 /** `add-headers`: adds headers to the request or to the response; `host` is replaced. */
-import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
 import { defineAction } from '../action.ts'
-import { closedObject, headerMap } from '../phase-settings.ts'
+import { closedObject, headerMap, headerValue } from '../phase-settings.ts'
 
 export const addHeaders = defineAction({
   phases: ['request', 'response'],
@@ -14,7 +13,7 @@ export const addHeaders = defineAction({
     return {
       run(moment) {
         for (const [name, value] of added) {
-          const text = toHeaderValue(value.text(moment))
+          const text = headerValue(value.text(moment))
           if (site.phase === 'response') moment.response?.headers.add(name, text)
           else if (name !== 'host') moment.change((list) => list.add(name, text))
           else if (moment.request) moment.request.replacedHost = text

@@ -5,6 +5,7 @@ import { defineAction } from '../action.ts'
 import { BudgetSpent } from '../budget.ts'
 import { readDuration } from '../duration.ts'
 import type { Evaluate } from '../evaluator.ts'
+import { TooMuchToRead } from '../http-values.ts'
 import type { Attempt, Moment } from '../moment.ts'
 import { compileHeaders, mapOf } from '../phase-settings.ts'
 import type { PolicyRequest, Verdict } from '../policy-traffic.ts'
@@ -14,6 +15,10 @@ import { checkHttpRequest, httpRequestForm } from '../request-parts.ts'
 const MAX_ANSWER_BYTES = 256 * 1024
 
 const MAX_RETRIES = 3
+
+/** The price of an attempt in steps, and how many bytes of its answer cost one. */
+const CALL_STEPS = 20_000
+const BYTES_A_STEP = 4
 
 /** The most requests of one action at the same time; each may last as long as its timeout allows. */
 const MAX_UNDER_WAY = 100
@@ -54,6 +59,7 @@ export const httpRequest = defineAction({
         // Refused whatever `on_error` says: otherwise visitors could skip this action by sending a `CDN-Loop` header.
         if (hopsOf(request) >= MAX_HOPS) return { refuse: 'POLICY_REQUEST_LOOP' }
         if (underWay >= MAX_UNDER_WAY) return { refuse: 'SERVER_BUSY', headers: [['Retry-After', '5']] }
+        moment.budget.call()
         underWay++
         try {
           return await ask(moment, request)
@@ -70,7 +76,9 @@ export const httpRequest = defineAction({
       moment.attempts = []
       do {
         const startedAt = tools.now()
+        moment.budget.charge(CALL_STEPS)
         const answer = await attempt(tools.fetch, sent, Math.max(1, endsAt - startedAt))
+        if (!(answer instanceof FetchFault)) moment.budget.charge(answer.body.length / BYTES_A_STEP)
         tries.push({ answer, millis: tools.now() - startedAt })
         moment.attempts = [...moment.attempts, attemptOf(sent, answer)]
       } while (tries.length <= MAX_RETRIES && tools.now() < endsAt && isRetried(isWanted, moment))
@@ -141,7 +149,7 @@ function isRetried(isWanted: Evaluate | undefined, moment: Moment): boolean {
   try {
     return isWanted?.(moment) === true
   } catch (error) {
-    if (error instanceof BudgetSpent) throw error
+    if (error instanceof BudgetSpent || error instanceof TooMuchToRead) throw error
     return false
   }
 }

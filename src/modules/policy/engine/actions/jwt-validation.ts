@@ -4,7 +4,11 @@ import { KeysUnavailable, keySource } from '../jwt-keys.ts'
 import { checkJwt, jwtForm, type TokenSource } from '../jwt-settings.ts'
 import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
 import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
+import type { Moment } from '../moment.ts'
 import { mapOf } from '../phase-settings.ts'
+
+/** The price of verifying a token, whose signature may need several keys. */
+const TOKEN_STEPS = 100_000
 
 /** The `Retry-After` of a request whose body could not be read for lack of memory, in seconds. */
 const BODY_RETRY_SECONDS = 5
@@ -32,7 +36,7 @@ export const jwtValidation = defineAction({
         for (const source of http.tokens) {
           const found = await findToken(source, headers, body)
           if ('unread' in found) return unread[found.unread]
-          const outcome = found.token === undefined ? missing : await judge(found.token, source)
+          const outcome = found.token === undefined ? missing : await judge(found.token, source, moment)
           if ('refuse' in outcome) {
             const { code, message, refuse } = outcome
             moment.results.set('jwt_validation', mapOf({ tokens, error: mapOf({ code, message }) }))
@@ -45,7 +49,8 @@ export const jwtValidation = defineAction({
       },
     }
 
-    async function judge(token: string, { type }: TokenSource): Promise<ReadToken | Refused> {
+    async function judge(token: string, { type }: TokenSource, { budget }: Moment): Promise<ReadToken | Refused> {
+      budget.charge(TOKEN_STEPS)
       try {
         return await verify(token, type)
       } catch (error) {

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { clientKeyOf } from '../../../../lib/net/client-key.ts'
 import { Type } from '../../../../lib/shape/type.ts'
-import { defineAction, type Outcome } from '../action.ts'
+import { defineAction, GUARD_STEPS, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import type { Moment } from '../moment.ts'
 import { checkDuration, closedObject, enforce, text } from '../phase-settings.ts'
@@ -40,6 +40,7 @@ export const rateLimit = defineAction({
     })
     const limit = { capacity, windowMs: readDuration(rate) * 1000 }
     return {
+      cost: GUARD_STEPS,
       run(moment) {
         const { edgeId, routeId } = moment.ownRequest
         const parts = keys.map((each) => each(moment))

@@ -1,9 +1,8 @@
 /** `redirect`: sends the visitor to another URL, unless that is the requested one. */
-import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
 import { defineAction } from '../action.ts'
-import { closedObject, compileHeaders, headerMap, text } from '../phase-settings.ts'
+import { closedObject, compileHeaders, headerMap, headerValue, text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
 
@@ -28,7 +27,7 @@ export const redirect = defineAction({
         const location = replace(url, moment)
         moment.results.set('redirect', new Map([['redirected', location !== url]]))
         if (location === url) return undefined
-        const pairs = [['location', toHeaderValue(location)] as const, ...given(moment)]
+        const pairs = [['location', headerValue(location)] as const, ...given(moment)]
         return { respond: { status: status_code, headers: pairs, body: '' } }
       },
     }

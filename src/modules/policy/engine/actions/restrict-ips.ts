@@ -1,10 +1,13 @@
 /** `restrict-ips`: lets in addresses by their network. */
 import { compilePeerRules, type IpRule } from '../../../../lib/net/ip-rules.ts'
 import { Type } from '../../../../lib/shape/type.ts'
-import { defineAction } from '../action.ts'
+import { ACTION_STEPS, defineAction } from '../action.ts'
 import { badSetting, checkCidrs, closedObject, enforce } from '../phase-settings.ts'
 
 const MAX_CIDRS = 1000
+
+/** The price of comparing an address with one network, in steps. */
+const RULE_STEPS = 20
 
 const cidrs = (description: string) =>
   Type.Array(Type.String({ maxBytes: 64 }), { default: [], maxItems: MAX_CIDRS, description })
@@ -39,6 +42,7 @@ export const restrictIps = defineAction({
       ...named,
     ])
     return {
+      cost: ACTION_STEPS + (allow.length + deny.length + named.length) * RULE_STEPS,
       run(moment) {
         const passes = isLetIn(moment.connection.peer)
         moment.results.set('restrict_ips', passes ? allowed : new Map([['action', 'deny']]))

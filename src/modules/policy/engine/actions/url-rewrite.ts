@@ -1,6 +1,6 @@
 /** `url-rewrite`: changes the URL that goes upstream; the visitor does not see it. */
 import { defineAction } from '../action.ts'
-import { closedObject, text } from '../phase-settings.ts'
+import { closedObject, MAX_HEAD_LENGTH, text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
 
@@ -23,6 +23,8 @@ export const urlRewrite = defineAction({
         // Characters that a URL cannot hold are escaped; a text that is not a URL at all is a fault of the rule.
         const url = URL.parse(after)
         if (!url || !/^https?:$/.test(url.protocol)) throw new Error('url-rewrite gives something that is not a URL')
+        // Escapes may make it longer.
+        if (url.href.length > MAX_HEAD_LENGTH) throw new Error('url-rewrite gives a URL that is too long')
         request.replacedTarget = `${url.pathname}${url.search}`
         if (url.host !== new URL(before).host) request.replacedHost = url.host
         return undefined

@@ -16,5 +16,5 @@ export const verifyWebhook = defineAction({
     enforce,
   }),
   compile: ({ provider, secret, enforce: isEnforced }, { tools }) =>
-    guardStep('verify-webhook', tools.guards.webhook({ provider, secret }), isEnforced),
+    guardStep('verify-webhook', tools.guards.webhook({ provider, secret }), isEnforced, `${provider} ${secret}`),
 })
