@@ -179,10 +179,52 @@ describe('requests', () => {
     assert.equal(visitor.exchanges.length, 3)
   })
 
-  test('that are answered at once do not pile up on the stack', () => {
+  test('that are answered at once do not pile up on the stack', async () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, '') })
     visitor.stream.feed(get.repeat(20_000))
+    for (let turns = 0; turns < 20_000 / 32; turns++) await turn()
     assert.equal(visitor.exchanges.length, 20_000)
+  })
+
+  test('that come together leave the event loop to others after 32 answers, and lose nothing', async () => {
+    const visitor = new Visitor({ handle: echo })
+    visitor.stream.feed(get.repeat(100))
+    visitor.stream.feedEnd()
+    const begun = [visitor.exchanges.length]
+    for (; visitor.exchanges.length < 100; begun.push(visitor.exchanges.length)) await turn()
+    assert.deepEqual(begun, [32, 64, 96, 100])
+    await turn()
+    assert.equal(visitor.stream.sent.split('HTTP/1.1 200 OK').length, 101)
+    assert.deepEqual([visitor.stream.isEnded, visitor.stream.isReset], [true, false])
+  })
+
+  test('that come together leave the event loop to others after 5 ms', async () => {
+    const visitor = new Visitor({
+      handle: (exchange) => {
+        visitor.wait(3)
+        echo(exchange)
+      },
+    })
+    visitor.stream.feed(get.repeat(5))
+    assert.equal(visitor.exchanges.length, 2)
+    await turn()
+    assert.equal(visitor.exchanges.length, 4)
+  })
+
+  test('that are answered after a promise leave the event loop to others too', async () => {
+    const visitor = new Visitor({ handle: (exchange) => void Promise.resolve().then(() => echo(exchange)) })
+    visitor.stream.feed(get.repeat(100))
+    await turn()
+    // Those of the first turn, and of the one in which the promises of the second had no time yet.
+    assert.ok(visitor.exchanges.length <= 64, `${visitor.exchanges.length}`)
+  })
+
+  test('that wait for another turn end with their connection', async () => {
+    const visitor = new Visitor({ handle: echo })
+    visitor.stream.feed(get.repeat(100))
+    visitor.connection.reset()
+    await turn()
+    assert.deepEqual([visitor.exchanges.length, visitor.closes, visitor.broken], [32, 1, []])
   })
 
   test('end with the one that announces the close', () => {
