@@ -41,6 +41,8 @@ export interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits
+  /** The name in the TLS handshake. */
+  readonly serverName?: string | undefined
   /** Handles a request; the next comes when this one is answered. A throw closes the connection. */
   readonly onExchange: (exchange: Http1Exchange) => void
   /** The answer to something that is not a request; the connection is closed after it. */
@@ -261,7 +263,9 @@ export class Http1Connection {
       if (!wasPartial) this.#deadline.at = this.#sweep.after(this.#limits.headMs)
       return
     }
-    const head = isWhole === true ? parseRequestHead(reader, { maxHeaders: this.#limits.headers }) : isWhole
+    const { serverName } = this.#options
+    const rules = { maxHeaders: this.#limits.headers, serverName }
+    const head = isWhole === true ? parseRequestHead(reader, rules) : isWhole
     const headBytes = reader.text.length + 2
     reader.clear()
     if (head instanceof HeadFault) {
