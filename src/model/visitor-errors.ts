@@ -38,9 +38,9 @@ const table = {
     remedy: 'The visitor: delete the cookies of this site. The service: set fewer and smaller cookies.',
   }),
   HTTP_VERSION_UNSUPPORTED: error(505, 3001, {
-    text: 'Only HTTP/1.1 and HTTP/2 are supported here.',
+    text: 'Only HTTP/1.0, HTTP/1.1 and HTTP/2 are supported here.',
     when: 'The request line names another version of HTTP.',
-    remedy: 'The visitor: use a client that speaks HTTP/1.1 or HTTP/2.',
+    remedy: 'The visitor: use a client that speaks one of these.',
   }),
   EXPECTATION_FAILED: error(417, 3001, {
     text: 'The only supported expectation is `100-continue`.',

@@ -236,7 +236,13 @@ describe('the plain listener', () => {
 
 describe('an invalid HTTP/1.1 request', () => {
   const cases: readonly [what: string, lines: readonly string[], status: number, code: string][] = [
-    ['HTTP/1.0', ['GET / HTTP/1.0', 'Host: NAME'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
+    ['HTTP/1.2', ['GET / HTTP/1.2', 'Host: NAME'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
+    [
+      'chunks in HTTP/1.0',
+      ['POST / HTTP/1.0', 'Host: NAME', 'Transfer-Encoding: chunked'],
+      400,
+      'ERR_BAD_VISITOR_REQUEST',
+    ],
     ['HTTP/2 without negotiation', ['PRI * HTTP/2.0'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
     ['no Host', ['GET / HTTP/1.1'], 400, 'ERR_BAD_VISITOR_REQUEST'],
     ['two Hosts', ['GET / HTTP/1.1', 'Host: NAME', 'Host: NAME'], 400, 'ERR_BAD_VISITOR_REQUEST'],

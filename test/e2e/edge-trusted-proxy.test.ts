@@ -131,6 +131,17 @@ for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip:
   })
 }
 
+for (const version of versions) {
+  test(`what a hop says about the visit over HTTP/${version} reaches the service, and ours comes after it`, async () => {
+    const below = await arrive(world.platform.httpsPort, v1('110.9.9.9'))
+    const said = { 'x-forwarded-proto': 'http', 'x-forwarded-host': 'b.test', 'x-real-ip': '110.9.9.8' }
+    assert.equal((await askThrough(below, version, said)).status, 200)
+    assert.deepEqual(web.last.all('x-forwarded-proto'), ['http, https'])
+    assert.deepEqual(web.last.all('x-forwarded-host'), ['b.test'])
+    assert.deepEqual(web.last.all('x-real-ip'), ['110.9.9.8'])
+  })
+}
+
 test('a connection that the hop makes itself has the address of the hop', async () => {
   const below = await arrive(world.platform.httpsPort, v2(HOP, { command: 0 }))
   assert.equal((await askThrough(below, '1.1')).code, 'ERR_IP_REFUSED')

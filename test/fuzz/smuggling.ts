@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import {
+  optionsOf,
   parseRequests,
   parseResponses,
   type StrictField,
@@ -231,8 +232,8 @@ interface Expected {
 
 /** What a strict reader finds in `bytes`; it reads nothing after a request that says it is the last. */
 function expect(bytes: Buffer): Expected {
-  const { messages, rest } = parseRequests(bytes, { skipsBlank: true })
-  const last = messages.findIndex(({ fields }) => optionsOf(fields).includes('close'))
+  const { messages, rest } = parseRequests(bytes, { isFirstHop: true })
+  const last = messages.findIndex(({ isLast }) => isLast)
   if (last >= 0) return { requests: messages.slice(0, last + 1), isMalformed: false }
   return { requests: messages, isMalformed: rest === 'malformed' }
 }
@@ -243,7 +244,7 @@ const notForwarded = new Set([
 ])
 
 /** The same for a request before and behind the edge: it leaves out what the edge adds and removes. */
-function digest({ method, target, fields, trailers, body }: StrictRequest): string {
+function digest({ method, target, fields, trailers, body }: Omit<StrictRequest, 'isLast'>): string {
   const named = optionsOf(fields)
   const isKept = ({ name }: StrictField): boolean =>
     !(notForwarded.has(name) || named.includes(name) || isForged(name) || name.startsWith('x-forwarded-'))
@@ -265,10 +266,4 @@ function digest({ method, target, fields, trailers, body }: StrictRequest): stri
 /** Whether only the edge may send a field, or some servers would read it as one of those. */
 function isForged(name: string): boolean {
   return name.includes('_') || /^postern\W/.test(name)
-}
-
-function optionsOf(fields: readonly StrictField[]): string[] {
-  return valuesOf(fields, 'connection').flatMap((value) =>
-    value.split(',').map((option) => option.trim().toLowerCase()),
-  )
 }

@@ -73,6 +73,11 @@ export class Sweep {
     return this.#time + ms
   }
 
+  /** The exact time; it costs more than `after`. */
+  now(): number {
+    return this.#now()
+  }
+
   /** Checks once; the timer calls it too. */
   run(): void {
     const now = this.#now()

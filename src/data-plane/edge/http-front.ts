@@ -154,7 +154,7 @@ export class HttpFront {
       }
       unwatch = departed.watch(socket, { isPaused, mayHalfClose: () => false })
     } else {
-      const http1 = new Http1Connection({ ...common, stream: socketStream(socket) })
+      const http1 = new Http1Connection({ ...common, stream: socketStream(socket), serverName: tls?.serverName })
       connection = http1
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
       unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })

@@ -11,6 +11,8 @@ export interface Peer {
   readonly serverPort: number
   /** When the connection was accepted, in milliseconds since 1970. */
   readonly startedAt: number
+  /** Whether a trusted hop handed the connection over. */
+  readonly isThroughHop?: boolean
 }
 
 /** Undefined when the other end is gone. */

@@ -41,7 +41,10 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
     if (read === undefined) return
     if (read instanceof Error) finish(undefined)
     // Without ends the hop connects on its own behalf, as for a health check.
-    else finish(read.ends ? { ...peer, ...read.ends, ip: plainAddress(read.ends.ip) } : peer, read.rest)
+    else {
+      const ends = read.ends && { ...read.ends, ip: plainAddress(read.ends.ip) }
+      finish({ ...peer, ...ends, isThroughHop: true }, read.rest)
+    }
   }
   const onGone = (): void => finish(undefined)
   const cancel = limitTime(HEADER_TIMEOUT_MS, () => finish(undefined))

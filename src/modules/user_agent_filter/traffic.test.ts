@@ -30,7 +30,11 @@ const vectors: readonly [settings: Partial<UserAgentFilterSettings>, agent: Agen
   [{}, undefined, false],
   [{}, '', false],
   [{ deny: ['.*'] }, 'x', false],
-  [{ deny: ['evil'] }, ['good', 'evil'], true],
+  [{ deny: ['evil'] }, ['good', 'evil'], false],
+  [{ deny: ['evil'] }, ['good', 'kind'], true],
+  [{ deny: ['evil'] }, ['good', ''], false],
+  [{ deny: ['evil'] }, ['a', 'b', 'c', 'd'], true],
+  [{ deny: ['evil'] }, ['a', 'b', 'c', 'd', 'e'], false],
   [{ deny: ['evil'] }, ['evil', 'good'], false],
   [{ deny: ['é'] }, Buffer.from('caf\u00e9').toString('latin1'), false],
 ]

@@ -20,6 +20,9 @@ import type { UserAgentFilterSettings } from './form.ts'
  */
 const MAX_STEPS = 200_000
 
+/** User agents of one request that are judged, since each may take all those steps; with more it is refused. */
+const MAX_AGENTS = 4
+
 /** At least this many recent verdicts are remembered, at most twice as many: real traffic repeats a few. */
 const REMEMBERED = 256
 /** Longer headers are not remembered, in characters: they are rare, and each takes memory. */
@@ -52,7 +55,12 @@ export function compileUserAgentFilter(
 
   return {
     request({ headers, found }) {
-      const isLetIn = decide(headers.get('user-agent') ?? '')
+      const count = headers.count('user-agent')
+      // A service may read any of them.
+      const isLetIn =
+        count < 2
+          ? decide(headers.get('user-agent') ?? '')
+          : count <= MAX_AGENTS && headers.all('user-agent').every(decide)
       found.set('user_agent_filter.decision', isLetIn ? 'allow' : 'deny')
       return isLetIn ? undefined : refused
     },

@@ -15,6 +15,8 @@ export interface StrictRequest {
   readonly fields: readonly StrictField[]
   readonly trailers: readonly StrictField[]
   readonly body: Buffer
+  /** Whether its sender takes the connection for closed after the answer. */
+  readonly isLast: boolean
 }
 
 export interface StrictResponse {
@@ -40,10 +42,11 @@ class Malformed extends Error {}
 class Partial extends Error {}
 
 /** `skipsBlank`: ignores one blank line before each request, as RFC 9112 §2.2 allows for old clients. */
-export function parseRequests(bytes: Buffer, { skipsBlank = false } = {}): Parsed<StrictRequest> {
+/** `isFirstHop`: as a server of visitors reads them, who may send an empty line before, or HTTP/1.0. */
+export function parseRequests(bytes: Buffer, { isFirstHop = false } = {}): Parsed<StrictRequest> {
   return parseAll(bytes, (cursor) => {
-    if (skipsBlank && bytes.toString('latin1', cursor.at, cursor.at + 2) === '\r\n') cursor.at += 2
-    return parseRequest(cursor)
+    if (isFirstHop && bytes.toString('latin1', cursor.at, cursor.at + 2) === '\r\n') cursor.at += 2
+    return parseRequest(cursor, isFirstHop ? requestLine : newRequestLine)
   })
 }
 
@@ -73,6 +76,13 @@ export function parseResponses(
 /** All values of a field, in order. */
 export function valuesOf(fields: readonly StrictField[], name: string): string[] {
   return fields.filter((field) => field.name === name).map(({ value }) => value)
+}
+
+/** What `Connection` lists. */
+export function optionsOf(fields: readonly StrictField[]): string[] {
+  return valuesOf(fields, 'connection').flatMap((value) =>
+    value.split(',').map((option) => option.trim().toLowerCase()),
+  )
 }
 
 class Cursor {
@@ -124,18 +134,22 @@ function parseAll<T>(bytes: Buffer, parse: (cursor: Cursor) => T): Parsed<T> {
   }
 }
 
-const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.1$/
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.([01])$/
+const newRequestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.(1)$/
 const statusLine = /^HTTP\/1\.1 ([1-9][0-9]{2}) ([\t\x20-\x7e\x80-\xff]*)$/
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(.*?)[\t ]*$/s
 
-function parseRequest(cursor: Cursor): StrictRequest {
-  const [, method = '', target = ''] = requestLine.exec(cursor.line()) ?? malformed('a request line')
+function parseRequest(cursor: Cursor, firstLine: RegExp): StrictRequest {
+  const [, method = '', target = '', minor] = firstLine.exec(cursor.line()) ?? malformed('a request line')
   const fields = parseFields(cursor)
   const hosts = valuesOf(fields, 'host')
   if (hosts.length !== 1) malformed(`${hosts.length} Host fields`)
   const framed = framing(fields)
-  if (framed === undefined) return { method, target, fields, trailers: [], body: Buffer.alloc(0) }
-  return { method, target, fields, ...parseBody(cursor, framed) }
+  if (minor === '0' && framed === 'chunked') malformed('chunks in HTTP/1.0')
+  const options = optionsOf(fields)
+  const isLast = options.includes('close') || (minor === '0' && !options.includes('keep-alive'))
+  if (framed === undefined) return { method, target, fields, isLast, trailers: [], body: Buffer.alloc(0) }
+  return { method, target, fields, isLast, ...parseBody(cursor, framed) }
 }
 
 function parseResponse(cursor: Cursor, { method, isEnded }: { method: string; isEnded: boolean }): StrictResponse {

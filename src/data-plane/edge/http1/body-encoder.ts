@@ -4,8 +4,11 @@ import type { BodyWriter } from '../../requests/http-exchange.ts'
 import { lastChunk } from './head-writer.ts'
 import type { Http1Outbox } from './response-outbox.ts'
 
-/** A length in bytes, chunks, or `none`: then writes are dropped, since the message has no body. */
-export type Framing = number | 'chunked' | 'none'
+/**
+ * A length in bytes, chunks, or `none`: then writes are dropped, since the message has no body. `close`: it ends with the
+ * connection.
+ */
+export type Framing = number | 'chunked' | 'close' | 'none'
 
 export interface EncoderOwner {
   /** Bytes went out. */
@@ -36,7 +39,7 @@ export class BodyEncoder implements BodyWriter {
     // Never asks to wait: a reader that forwards its input must reach the end.
     if (this.#isOver || this.#framing === 'none' || chunk.length === 0) return true
     if (this.#framing === 'chunked') this.#out.text(`${chunk.length.toString(16)}\r\n`)
-    else {
+    else if (this.#framing !== 'close') {
       this.#left -= chunk.length
       if (this.#left < 0) {
         this.#cut('wrong_length')

@@ -281,7 +281,7 @@ describe('over real sockets', () => {
 
   test('an invalid request is answered after those before it, and ends the connection', async () => {
     const heard = await talk(
-      'GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.0\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n',
+      'GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.2\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n',
     )
     assert.match(heard, /^HTTP\/1.1 200 .*hello.*HTTP\/1.1 505 .*Connection: close\r\n\r\nHTTP_VERSION_UNSUPPORTED$/s)
   })

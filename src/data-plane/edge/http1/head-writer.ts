@@ -21,12 +21,18 @@ interface ResponseHeadOptions {
   /** The body that is announced; see `announced`. */
   readonly body: BodyLength
   readonly closes: boolean
+  /** Whether the visitor takes a connection for closed unless it is told. */
+  readonly isOld?: boolean
 }
 
 /** Throws when something in it cannot be sent. */
-export function responseHead({ status, reason, headers }: ResponseHead, { body, closes }: ResponseHeadOptions): string {
+export function responseHead(
+  { status, reason, headers }: ResponseHead,
+  { body, closes, isOld }: ResponseHeadOptions,
+): string {
   const text = statusLine(status, reason) + fieldLines(headers, isOwn) + framingLine(body)
-  return text + (closes ? '\r\nConnection: close\r\n\r\n' : '\r\n\r\n')
+  if (closes) return `${text}\r\nConnection: close\r\n\r\n`
+  return text + (isOld ? '\r\nConnection: keep-alive\r\n\r\n' : '\r\n\r\n')
 }
 
 /** An interim response other than 101. */

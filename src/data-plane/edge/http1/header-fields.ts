@@ -14,6 +14,8 @@ export class HeadFields {
   transferEncoding: string | undefined
   /** Whether `Connection` says that this is the last message. */
   closes = false
+  /** Whether `Connection` asks to keep it, as clients of HTTP/1.0 do. */
+  keepsAlive = false
   /** Whether `Connection` names `Upgrade`. */
   namesUpgrade = false
   upgrade: string | undefined
@@ -91,10 +93,14 @@ function setApart(fields: HeadFields, key: string, value: string): boolean | Hea
 }
 
 function readConnection(fields: HeadFields, value: string): void {
-  if (value === 'keep-alive') return
+  if (value === 'keep-alive') {
+    fields.keepsAlive = true
+    return
+  }
   for (const option of value.toLowerCase().split(',')) {
     const name = option.trim()
     if (name === 'close') fields.closes = true
+    else if (name === 'keep-alive') fields.keepsAlive = true
     else if (name === 'upgrade') fields.namesUpgrade = true
   }
 }

@@ -55,6 +55,22 @@ const good: Record<string, Good> = {
       ],
     },
   },
+  'HTTP/1.0': {
+    text: `POST /a HTTP/1.0\r\n${host}Content-Length: 2\r\n\r\n`,
+    is: { isOld: true, closes: true, version: '1.1', authority: 'a.example', body: 2 },
+  },
+  'HTTP/1.0 that asks for another request': {
+    text: `GET / HTTP/1.0\r\n${host}Connection: Keep-Alive\r\n\r\n`,
+    is: { isOld: true, closes: false },
+  },
+  'HTTP/1.0 that asks for both': {
+    text: `GET / HTTP/1.0\r\n${host}Connection: keep-alive\r\nConnection: close\r\n\r\n`,
+    is: { isOld: true, closes: true },
+  },
+  'HTTP/1.0 with what it does not know': {
+    text: `GET / HTTP/1.0\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\nExpect: 100-continue\r\n\r\n`,
+    is: { isOld: true, upgrade: undefined, expectsContinue: false },
+  },
   'an empty value': {
     text: `GET / HTTP/1.1\r\n${host}A:\r\nB: \r\n\r\n`,
     is: {
@@ -213,12 +229,15 @@ const bad: Record<string, Record<string, string>> = {
     'no coding': `POST / HTTP/1.1\r\n${host}Transfer-Encoding:\r\n\r\n`,
     'an upgrade with a length': `GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\n`,
     'an upgrade with chunks': `GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    'HTTP/1.0 without a Host': 'GET / HTTP/1.0\r\n\r\n',
+    'HTTP/1.0 with two Hosts': `GET / HTTP/1.0\r\n${host}${host}\r\n`,
+    'HTTP/1.0 with chunks': `POST / HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`,
+    'HTTP/1.0 with a coding': `POST / HTTP/1.0\r\n${host}Transfer-Encoding: identity\r\n\r\n`,
+    'HTTP/1.0 with chunks and a length': `POST / HTTP/1.0\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    'HTTP/1.0 and more': `GET / HTTP/1.0 \r\n${host}\r\n`,
     'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
   },
   version: {
-    'HTTP/1.0': `GET / HTTP/1.0\r\n${host}\r\n`,
-    'HTTP/1.0 without a Host': 'GET / HTTP/1.0\r\n\r\n',
-    'HTTP/1.0 with chunks': `POST / HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`,
     'HTTP/1.2': `GET / HTTP/1.2\r\n${host}\r\n`,
     'HTTP/0.9': `GET / HTTP/0.9\r\n${host}\r\n`,
     'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -359,5 +378,21 @@ describe('what is written is read back', () => {
       }),
       { numRuns: 2000 },
     )
+  })
+})
+
+describe('the name in the TLS handshake', () => {
+  const authorityOf = (text: string): string => {
+    const reader = new HeadReader(defaultLimits.headBytes)
+    reader.take(Buffer.from(text), 0)
+    const parsed = parseRequestHead(reader, { maxHeaders: 10, serverName: 'b.example' })
+    return parsed instanceof HeadFault ? parsed.kind : parsed.authority
+  }
+
+  test('is the host of HTTP/1.0 without one, and of nothing else', () => {
+    assert.equal(authorityOf('GET / HTTP/1.0\r\n\r\n'), 'b.example')
+    assert.equal(authorityOf(`GET / HTTP/1.0\r\n${host}\r\n`), 'a.example')
+    assert.equal(authorityOf('GET http://a.example/ HTTP/1.0\r\n\r\n'), 'malformed')
+    assert.equal(authorityOf('GET / HTTP/1.1\r\n\r\n'), 'malformed')
   })
 })

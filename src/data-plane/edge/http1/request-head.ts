@@ -8,12 +8,21 @@ import type { Head } from './head-reader.ts'
 import { type HeadFields, parseFields } from './header-fields.ts'
 
 export interface ParsedRequest extends RequestHead {
+  /** HTTP/1.0 (D101): no chunks, no interim responses, no upgrade, and a close after the answer unless it asks for another. */
+  readonly isOld: boolean
   /** The visitor sends no other request on this connection. */
   readonly closes: boolean
   readonly expectsContinue: boolean
 }
 
 const VERSION_LINE = 'HTTP/1.1\r\n'
+const OLD_VERSION_LINE = 'HTTP/1.0\r\n'
+
+interface RequestRules {
+  readonly maxHeaders: number
+  /** The host of a request of HTTP/1.0 that names none. */
+  readonly serverName?: string | undefined
+}
 
 /** A name or an address, and a port: no userinfo, no percent signs, nothing that could end a host elsewhere. */
 const authorityForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
@@ -24,7 +33,7 @@ const absolute = /^https?:\/\/([^/?]*)(.*)$/i
  * behind the edge may read differently, which is how requests are smuggled. A proxy also needs only the head, which makes this
  * parser several times cheaper.
  */
-export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: number }): ParsedRequest | HeadFault {
+export function parseRequestHead(head: Head, { maxHeaders, serverName }: RequestRules): ParsedRequest | HeadFault {
   const { bytes, text } = head
   // RFC 9112 §2.2: one empty line before a request is an old mistake and harmless.
   const from = text.startsWith('\r\n') ? head.from + 2 : head.from
@@ -35,32 +44,38 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
   while (inTarget(bytes[i] ?? 0)) i++
   if (i === methodTo + 1 || bytes[i] !== SPACE) return malformedHead('a request line without a valid target')
   const targetTo = i++
-  if (!text.startsWith(VERSION_LINE, i - head.from)) {
+  const isOld = !text.startsWith(VERSION_LINE, i - head.from)
+  if (isOld && !text.startsWith(OLD_VERSION_LINE, i - head.from)) {
     const isOther = /^HTTP\/[0-9]\.[0-9]\r\n/.test(text.slice(i - head.from))
     if (isOther) return new HeadFault('version', 'another version of HTTP')
     return malformedHead('a request line without a version')
   }
   const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
   if (fields instanceof HeadFault) return fields
+  if (isOld) fields.host ??= serverName
   // The usual method is a literal: comparing it, or looking it up in a table, then needs only its address.
   const method = text.startsWith('GET ', from - head.from) ? 'GET' : text.slice(from - head.from, methodTo - head.from)
-  return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields)
+  return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields, isOld)
 }
 
-function assemble(method: string, sentTarget: string, fields: HeadFields): ParsedRequest | HeadFault {
-  const { host, headers, expectsContinue, closes } = fields
+function assemble(method: string, sentTarget: string, fields: HeadFields, isOld: boolean): ParsedRequest | HeadFault {
+  const { host, headers } = fields
   if (host === undefined) return malformedHead('no Host header')
   const authority = authorityOf(host)
   if (authority === undefined) return malformedHead('a Host that is not a name and a port')
   const target = targetOf(method, sentTarget, host)
   if (target instanceof HeadFault) return target
+  // RFC 9112 §6.1: it has no chunks, and one that sends some passes on what it does not understand.
+  if (isOld && fields.transferEncoding !== undefined) return malformedHead('a Transfer-Encoding in HTTP/1.0')
   const body = announcedBody(fields)
   if (body instanceof HeadFault) return body
-  const upgrade = upgradeOf(fields)
+  const upgrade = isOld ? undefined : upgradeOf(fields)
   // After a 101 the service and the edge could disagree on where the body ends.
   if (upgrade !== undefined && body !== 'none' && body !== 0) return malformedHead('an Upgrade with a body')
   if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
-  return { method, target, authority, headers, version: '1.1', body, upgrade, closes, expectsContinue }
+  const closes = fields.closes || (isOld && !fields.keepsAlive)
+  const expectsContinue = fields.expectsContinue && !isOld
+  return { method, target, authority, headers, version: '1.1', body, upgrade, isOld, closes, expectsContinue }
 }
 
 /** The last valid authority: many requests in a row have the same one, and get the same string. */

@@ -4,9 +4,11 @@
  * One thing: the states of one connection, which share every field.
  */
 import { type ByteStream, keepBytes } from '../../../lib/bytes/byte-stream.ts'
+import { ownTurn } from '../../../lib/threads/others-turn.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../../model/visitor-errors.ts'
 import type { BodyWriter, ResponseHead } from '../../requests/http-exchange.ts'
 import type { Deadline, Sweep } from '../deadlines.ts'
+import { TurnShare } from '../turn-share.ts'
 import { LengthDecoder } from './body-decoder.ts'
 import { BodyEncoder, type EncoderOwner, type Framing } from './body-encoder.ts'
 import {
@@ -39,6 +41,8 @@ export interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits
+  /** The name in the TLS handshake. */
+  readonly serverName?: string | undefined
   /** Handles a request; the next comes when this one is answered. A throw closes the connection. */
   readonly onExchange: (exchange: Http1Exchange) => void
   /** The answer to something that is not a request; the connection is closed after it. */
@@ -81,6 +85,9 @@ export class Http1Connection {
   #rest: Buffer | undefined
   #restAt = 0
   #dropped = 0
+  /** Set when several requests came at once. */
+  #share: TurnShare | undefined
+  /** Reading heads, or waiting for another turn to do so. */
   #isPumping = false
   #isDraining = false
   /** Whether a request has begun on this connection. */
@@ -229,8 +236,22 @@ export class Http1Connection {
     if (this.#isPumping) return
     this.#isPumping = true
     // A visitor that sends requests without reading the answers gets no further ones.
-    while (this.#state === 'head' && this.#rest && !this.#out.isBlocked) this.#readHead(this.#rest, this.#restAt)
+    while (this.#state === 'head' && this.#rest && !this.#out.isBlocked) {
+      if (this.#share?.isSpent) {
+        void this.#pumpLater()
+        return
+      }
+      this.#readHead(this.#rest, this.#restAt)
+    }
     this.#isPumping = false
+  }
+
+  /** Other connections first. */
+  async #pumpLater(): Promise<void> {
+    await ownTurn()
+    this.#isPumping = false
+    this.#pump()
+    this.#settle()
   }
 
   #readHead(chunk: Buffer, at: number): void {
@@ -242,7 +263,9 @@ export class Http1Connection {
       if (!wasPartial) this.#deadline.at = this.#sweep.after(this.#limits.headMs)
       return
     }
-    const head = isWhole === true ? parseRequestHead(reader, { maxHeaders: this.#limits.headers }) : isWhole
+    const { serverName } = this.#options
+    const rules = { maxHeaders: this.#limits.headers, serverName }
+    const head = isWhole === true ? parseRequestHead(reader, rules) : isWhole
     const headBytes = reader.text.length + 2
     reader.clear()
     if (head instanceof HeadFault) {
@@ -252,6 +275,8 @@ export class Http1Connection {
     if (reader.next < chunk.length) {
       this.#rest = chunk
       this.#restAt = reader.next
+      this.#share ??= new TurnShare(this.#sweep)
+      this.#share.note()
     }
     this.#begin(head, headBytes)
   }

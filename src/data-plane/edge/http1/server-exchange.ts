@@ -70,7 +70,7 @@ export class Http1Exchange implements Exchange {
 
   inform(status: number, headers: HeaderList): void {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
-    if (this.#isAnswered || this.#isOver) return
+    if (this.#isAnswered || this.#isOver || this.head.isOld) return
     if (status === 100) {
       // Only a visitor that expects a 100 can handle one.
       if (!this.#awaitsContinue) return
@@ -97,8 +97,10 @@ export class Http1Exchange implements Exchange {
   respond(head: ResponseHead): BodyWriter {
     if (head.status < 200) throw new Error('not a final response')
     this.#beginAnswer()
-    const { announced, framing } = frame(head, this.head.method)
-    const text = responseHead(head, { body: announced, closes: this.#owner.closesAfterAnswer(this.#endsConnection) })
+    const { isOld } = this.head
+    const { announced, framing } = frame(head, this.head)
+    const closes = this.#owner.closesAfterAnswer(this.#endsConnection || framing === 'close')
+    const text = responseHead(head, { body: announced, closes, isOld })
     this.#isAnswered = true
     return this.#owner.answer(text, framing)
   }
@@ -137,10 +139,14 @@ export class Http1Exchange implements Exchange {
 }
 
 /** RFC 9112 §6.3: some responses have no body whatever they announce. */
-function frame({ status, body }: ResponseHead, method: string): { announced: BodyLength; framing: Framing } {
+function frame(
+  { status, body }: ResponseHead,
+  { method, isOld }: ParsedRequest,
+): { announced: BodyLength; framing: Framing } {
   if (status === 204) return { announced: 'none', framing: 'none' }
   if (method === 'HEAD' || status === 304) return { announced: body === 'unknown' ? 'none' : body, framing: 'none' }
-  if (body === 'unknown') return { announced: body, framing: 'chunked' }
+  if (body === 'unknown')
+    return isOld ? { announced: 'none', framing: 'close' } : { announced: body, framing: 'chunked' }
   const length = body === 'none' ? 0 : body
   return { announced: length, framing: length }
 }

@@ -425,3 +425,41 @@ describe('a connection', () => {
     assert.deepEqual(reported, ['done /a', 'done /b', 'done /c', 'gone /gone'])
   })
 })
+
+describe('requests that come together', () => {
+  test('leave the event loop to others after 32 of them, and all are answered', async (t) => {
+    let inTurn = 0
+    const perTurn: number[] = []
+    const harness = await serve(t, (exchange) => {
+      if (inTurn++ === 0)
+        setImmediate(() => {
+          perTurn.push(inTurn)
+          inTurn = 0
+        })
+      answer(exchange)
+    })
+    const visitor = await RawVisitor.connect(harness.port)
+    await visitor.frame('settings', 0)
+    visitor.socket.cork()
+    for (let i = 0; i < 100; i++) visitor.ask(2 * i + 1)
+    visitor.socket.uncork()
+    for (let i = 0; i < 100; i++) assert.equal(await visitor.answer(2 * i + 1), '200')
+    assert.equal(harness.exchanges.length, 100)
+    assert.ok(Math.max(...perTurn) <= 32, perTurn.join())
+    visitor.socket.destroy()
+  })
+
+  test('and were reset while they waited are not begun', async (t) => {
+    const harness = await serve(t)
+    const visitor = await RawVisitor.connect(harness.port)
+    await visitor.frame('settings', 0)
+    visitor.socket.cork()
+    for (let i = 0; i < 100; i++) visitor.ask(2 * i + 1)
+    for (let i = 32; i < 100; i++) visitor.reset(2 * i + 1, 8)
+    visitor.ask(201)
+    visitor.socket.uncork()
+    assert.equal(await visitor.answer(201), '200')
+    assert.equal(harness.exchanges.length, 33)
+    visitor.socket.destroy()
+  })
+})

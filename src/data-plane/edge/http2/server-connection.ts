@@ -7,9 +7,12 @@ import {
   type ServerOptions,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { ownTurn } from '../../../lib/threads/others-turn.ts'
+import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 import type { RequestHead } from '../../requests/http-exchange.ts'
 import { defaultLimits, FIRST_REQUEST_MS, type Http1Limits } from '../http1/bounds.ts'
 import type { Http1ConnectionOptions } from '../http1/server-connection.ts'
+import { TurnShare } from '../turn-share.ts'
 import { PSEUDO_HEADERS, STREAM_WINDOW_BYTES, sessionBounds } from './bounds.ts'
 import { watchIdle } from './idle-watch.ts'
 import { readFields } from './raw-headers.ts'
@@ -51,6 +54,9 @@ export class Http2Connection {
   readonly #maxHeadBytes: number
   /** Undefined when the visitor left before the session began. */
   readonly #session: ServerHttp2Session | undefined
+  readonly #share: TurnShare
+  /** Requests that wait for another turn, in order: not more than streams are open. */
+  readonly #waiting: (() => void)[] = []
   #hasAsked = false
   #isDraining = false
 
@@ -58,6 +64,7 @@ export class Http2Connection {
     const { socket, sweep, limits = defaultLimits, onClosed } = options
     this.#options = options
     this.#maxHeadBytes = limits.headBytes
+    this.#share = new TurnShare(sweep)
     if (socket.destroyed) {
       // The library would wait for a close that has happened already.
       process.nextTick(() => onClosed?.())
@@ -100,7 +107,6 @@ export class Http2Connection {
   }
 
   #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
-    const { onExchange, onBad } = this.#options
     // `close` follows; but an `error` without a listener would end the process.
     stream.on('error', () => {})
     this.#hasAsked = true
@@ -111,20 +117,38 @@ export class Http2Connection {
     // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
     const isTooLarge = bytes > this.#maxHeadBytes
     const exchange = new Http2Exchange({ stream, head, onBroken })
+    const what = isTooLarge ? `more than ${this.#maxHeadBytes} bytes` : fault
+    const code = isTooLarge ? 'REQUEST_HEAD_TOO_LARGE' : 'BAD_VISITOR_REQUEST'
+    if (this.#waiting.length === 0 && !this.#share.isSpent) this.#handle(stream, exchange, code, what)
+    else if (this.#waiting.push(() => this.#handle(stream, exchange, code, what)) === 1) void this.#handleWaiting()
+    // After requests that came with this one.
+    if (this.#isDraining) setImmediate(() => this.#finish())
+  }
+
+  async #handleWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await ownTurn()
+      while (!this.#share.isSpent && this.#waiting.length > 0) this.#waiting.shift()?.()
+    }
+  }
+
+  /** `what` is wrong with it, if anything. */
+  #handle(stream: ServerHttp2Stream, exchange: Http2Exchange, code: VisitorErrorCode, what: string | undefined): void {
+    // The visitor reset it while it waited.
+    if (stream.destroyed || stream.closed) return
+    this.#share.note()
+    const { onExchange, onBad } = this.#options
     try {
-      if (fault === undefined && !isTooLarge) onExchange(exchange)
+      if (what === undefined) onExchange(exchange)
       else {
-        const code = isTooLarge ? 'REQUEST_HEAD_TOO_LARGE' : 'BAD_VISITOR_REQUEST'
-        const { head: answer, body } = onBad(code, fault ?? `more than ${this.#maxHeadBytes} bytes`)
+        const { head: answer, body } = onBad(code, what)
         const writer = exchange.respond(answer)
         writer.write(body)
         writer.end()
       }
     } catch (cause) {
-      onBroken(cause)
+      this.#break(stream, cause)
     }
-    // After requests that came with this one.
-    if (this.#isDraining) setImmediate(() => this.#finish())
   }
 
   #expire(): void {

@@ -27,7 +27,7 @@ function names(text: string): string[] {
 
 for (const version of versions) {
   describe(`over HTTP/${version}, a service sees`, () => {
-    test('where the visitor comes from, after what earlier proxies sent', async (t) => {
+    test('where the visitor comes from, after the addresses of earlier proxies, and no other word of the visitor', async (t) => {
       const service = await httpService(t, (request, response) => response.end(shown(request)))
       const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
       const first = await ask(t, plane, version, { host: 'a.test:8443', serverName: 'a.test' })
@@ -35,11 +35,21 @@ for (const version of versions) {
       assert.deepEqual(seen(first.text, 'x-forwarded-proto'), ['https'])
       assert.deepEqual(seen(first.text, 'x-forwarded-host'), ['a.test:8443'])
       assert.deepEqual(seen(first.text, 'host'), ['a.test:8443'])
-      const headers = { 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'b.test' }
+      const headers = {
+        'x-forwarded-for': '1.1.1.1',
+        'x-forwarded-proto': 'http',
+        'x-forwarded-host': 'b.test',
+        'x-forwarded-port': '1',
+        'x-forwarded-server': 'b.test',
+        forwarded: 'for=6.6.6.6;host=b.test',
+        'x-real-ip': '6.6.6.6',
+      }
       const second = await ask(t, plane, version, { headers })
       assert.deepEqual(seen(second.text, 'x-forwarded-for'), ['1.1.1.1, 127.0.0.1'])
-      assert.deepEqual(seen(second.text, 'x-forwarded-proto'), ['http, https'])
-      assert.deepEqual(seen(second.text, 'x-forwarded-host'), ['b.test'])
+      assert.deepEqual(seen(second.text, 'x-forwarded-proto'), ['https'])
+      assert.deepEqual(seen(second.text, 'x-forwarded-host'), ['a.test'])
+      for (const name of ['x-forwarded-port', 'x-forwarded-server', 'forwarded', 'x-real-ip'])
+        assert.deepEqual(seen(second.text, name), [], name)
     })
 
     test('none of our headers from anyone else, in any spelling', async (t) => {

@@ -45,8 +45,29 @@ describe('from a request', () => {
       ['X_Forwarded_For', '1.1.1.1'],
     ]
     const headers = HeaderList.of([...hop, ...ours, ...underscored, ...kept, ['Expect', '100-continue']])
-    stripRequest(headers)
+    stripRequest(headers, {})
     assert.deepEqual([...headers], kept)
+  })
+
+  const aboutVisit: Pairs = [
+    ['X-Forwarded-Host', 'evil.example'],
+    ['x-forwarded-proto', 'http'],
+    ['X-Forwarded-Port', '1'],
+    ['X-Forwarded-Server', 'evil.example'],
+    ['Forwarded', 'for=6.6.6.6;host=evil.example'],
+    ['X-Real-IP', '6.6.6.6'],
+  ]
+
+  test('what a visitor says about its own visit is removed, but for the addresses before ours', () => {
+    const headers = HeaderList.of([...aboutVisit, ['X-Forwarded-For', '6.6.6.6'], ...kept])
+    stripRequest(headers, {})
+    assert.deepEqual([...headers], [['X-Forwarded-For', '6.6.6.6'], ...kept])
+  })
+
+  test('what a trusted hop says about the visit is kept', () => {
+    const headers = HeaderList.of([...hop, ...ours, ...aboutVisit])
+    stripRequest(headers, { isThroughHop: true })
+    assert.deepEqual([...headers], aboutVisit)
   })
 })
 

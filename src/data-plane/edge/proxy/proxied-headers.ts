@@ -1,12 +1,12 @@
 /** Which headers stop at the edge, in either direction, and which ones the edge adds. */
 import { HeaderList } from '../../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
-import type { RequestContext } from '../../../modules/phases.ts'
+import type { Peer, RequestContext } from '../../../modules/phases.ts'
 import { hopByHop, isTrailer } from '../trailers.ts'
 
 /** Removes, in place, headers that a visitor must not send to an upstream. */
-export function stripRequest(headers: HeaderList): void {
-  strip(headers, isStrippedFromRequest)
+export function stripRequest(headers: HeaderList, { isThroughHop }: Pick<Peer, 'isThroughHop'>): void {
+  strip(headers, isThroughHop ? isStrippedFromHop : isStrippedFromRequest)
 }
 
 /** Removes, in place, headers that an upstream must not send to a visitor. */
@@ -79,6 +79,17 @@ const HOP_BY_HOP = 2
 const OURS = 4
 const UNDERSCORED = 8
 const ERROR_CODE = 16
+const ABOUT_VISIT = 32
+
+/** D107: services believe these of their proxy. `X-Forwarded-For` is not among them: ours comes last in it. */
+const aboutVisit: ReadonlySet<string> = new Set([
+  'forwarded',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-forwarded-server',
+  'x-real-ip',
+])
 
 function marksOf(name: HeaderName): number {
   if (name.marks === 0) {
@@ -88,7 +99,8 @@ function marksOf(name: HeaderName): number {
       (hopByHop.has(key) ? HOP_BY_HOP : 0) |
       (isOurs(key) ? OURS : 0) |
       (key.includes('_') ? UNDERSCORED : 0) |
-      (key === 'ngrok-error-code' ? ERROR_CODE : 0)
+      (key === 'ngrok-error-code' ? ERROR_CODE : 0) |
+      (aboutVisit.has(key) ? ABOUT_VISIT : 0)
   }
   return name.marks
 }
@@ -102,8 +114,12 @@ function isOurs(key: string): boolean {
 }
 
 /** Underscores: some servers read `_` as `-`, so that one header could pass for another. */
-function isStrippedFromRequest(name: HeaderName): boolean {
+function isStrippedFromHop(name: HeaderName): boolean {
   return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED)) !== 0
+}
+
+function isStrippedFromRequest(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED | ABOUT_VISIT)) !== 0
 }
 
 function isStrippedFromTrailers(name: HeaderName): boolean {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 import { ask, askOver, askPlain, openHttp2, versions } from '../testing/http-visitor.ts'
@@ -330,4 +332,26 @@ describe('on the plain listener', () => {
     const plane = await Plane.start(t, [testEdge({ names: ['a.test'] })], { publicHttpsPort: () => 443 })
     assert.equal((await askPlain(plane, {})).headers.location, 'https://a.test/')
   })
+})
+
+test('many requests at once for a name that nothing serves leave the event loop to others', async (t) => {
+  let inTurn = 0
+  const perTurn: number[] = []
+  const plane = await Plane.start(t, [], {
+    onRequest: () => {
+      if (inTurn++ === 0)
+        setImmediate(() => {
+          perTurn.push(inTurn)
+          inTurn = 0
+        })
+    },
+  })
+  const visitor = connect(plane.httpPort, '127.0.0.1')
+  visitor.cork()
+  const request = 'GET / HTTP/1.1\r\nHost: nobody.example\r\n'
+  for (let i = 0; i < 199; i++) visitor.write(`${request}\r\n`)
+  visitor.write(`${request}Connection: close\r\n\r\n`)
+  visitor.uncork()
+  assert.equal((await text(visitor)).split('HTTP/1.1 404').length - 1, 200)
+  assert.ok(Math.max(...perTurn) <= 32, perTurn.join())
 })

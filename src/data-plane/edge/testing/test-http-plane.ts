@@ -320,6 +320,7 @@ export class Plane {
         : new Http1Connection({
             ...common,
             stream: socketStream(socket),
+            serverName: tls?.serverName,
             sweep: this.sweep,
             onExchange: (exchange) => this.proxy.handle(exchange, visit),
           })
