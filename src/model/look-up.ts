@@ -6,9 +6,12 @@ export type Listener = 'secure' | 'plain'
 /**
  * Undefined when it is known who serves a name; else resolves when that is known, or cannot be. Never rejects. A
  * visitor that has waited uses what is known then; for any other, nodes are asked before the name counts as offline.
+ * `busy`: it has waited in vain, since too many names are being looked up, so nobody knows whether the name is offline.
  */
 export type LookUp = (
   listener: Listener,
   name: string,
   visitor: { readonly hasWaited: boolean },
-) => Promise<void> | undefined
+  /** The visitor's address: look-ups are shared out by source. */
+  ip: string,
+) => Promise<void> | 'busy' | undefined

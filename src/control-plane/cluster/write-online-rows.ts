@@ -260,7 +260,7 @@ export class OnlineRows {
     const outcome = await store.write(async (writer) => {
       // The lease stays locked until the transaction ends, so that no node sweeps what is written here.
       if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
-      const sessions = await this.#writeSessions(writer.online, batch.sessions)
+      const sessions = await this.#writeSessions(writer, batch.sessions)
       await this.#writeTunnels(writer.online, batch.tunnels)
       return { sessions, ...(await this.#writeAddresses(writer, batch)) }
     })
@@ -271,8 +271,9 @@ export class OnlineRows {
   }
 
   /** Returns the ids of sessions that another node has by now. */
-  async #writeSessions(online: OnlineWriter, ids: RowBatch['sessions']): Promise<readonly string[]> {
+  async #writeSessions(writer: Writer, ids: RowBatch['sessions']): Promise<readonly string[]> {
     const { nodeId, held } = this.#options
+    const { online } = writer
     const [there, gone] = split(ids.keys(), (id) => held.session(id))
     const rows = there.map(({ planeId, session, certificateId }) => {
       const { id, credentialId } = session
@@ -285,11 +286,18 @@ export class OnlineRows {
         fields: JSON.stringify(session),
       }
     })
-    const [come, announced] = partition(rows, ({ id }) => ids.get(id) === true)
+    const kept = new Set(await online.keepSessions(rows))
+    const atOthers = rows.filter(({ id }) => !kept.has(id))
+    const [come, announced] = partition(atOthers, ({ id }) => ids.get(id) === true)
     await online.putSessions(come)
-    const kept = new Set(await online.keepSessions(announced))
+    for (const { id } of come) this.#cameHere(writer, id)
     await online.removeSessions(nodeId, gone)
-    return announced.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+    return announced.map(({ id }) => id)
+  }
+
+  /** The former node of a session learns of the move from the feed, even when it was not asked or cannot be reached. */
+  #cameHere(writer: Writer, sessionId: string): void {
+    writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
   }
 
   async #writeTunnels(online: OnlineWriter, ids: RowBatch['tunnels']): Promise<void> {
@@ -328,8 +336,7 @@ export class OnlineRows {
     this.#startRelease(new Set(all))
     const settled = locked.map((row) => this.#settle(row, reservations.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
-      // Its former node learns of the move from the feed, even when it cannot be reached.
-      writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
+      this.#cameHere(writer, sessionId)
     }
     await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
     await online.setAddresses(settled.flatMap(({ given: [first] }) => (first ? [this.#addressRow(first)] : [])))

@@ -160,7 +160,7 @@ export class Directory {
 
   sessionStarted(planeId: string, session: OnlineSession, { isNew = true } = {}): void {
     const { id, credentialId } = session.session
-    // The same agent on another connection; its former plane was told when the agent was let in.
+    // The same agent on another connection; its former plane is told.
     const before = this.#sessions.get(id)
     const isOther = before && before.planeId !== planeId
     // A tunnel at a draining plane stays there until it is online here.

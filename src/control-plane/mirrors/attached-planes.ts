@@ -12,6 +12,7 @@ import type {
   Attachment,
   ControlCalls,
   NameChallenge,
+  OnlineSession,
   OnlineTunnel,
   OtherNode,
   PlaneCalls,
@@ -146,7 +147,7 @@ export class AttachedPlanes {
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
         mayHaveLeg: ({ sessionId, credentialId }) =>
           directory.heldSession(sessionId)?.session.credentialId === credentialId,
-        sessionStarted: (session) => directory.sessionStarted(id(), session),
+        sessionStarted: (session) => this.#sessionStarted(id(), session),
         leaving: async () => {
           directory.leaving(id())
           if (at.plane) at.plane.isLeaving = true
@@ -174,9 +175,10 @@ export class AttachedPlanes {
     })
   }
 
-  /** Ends the sessions of a credential that is no longer valid (D25). */
+  /** Ends every connection of a credential that is no longer valid (D25), also one that the directory does not list. */
   endSessionsOf(credentialId: string, reason: string): void {
     for (const sessionId of this.directory.sessionsOf(credentialId)) this.#endSession(sessionId, reason)
+    for (const { link } of this.#planes.values()) link.tell('endSessionsOf', { credentialId, reason })
   }
 
   /** The ids of the credentials that started a live session. */
@@ -455,6 +457,17 @@ export class AttachedPlanes {
     const former = this.directory.formerLabels(sessionId)
     if (plane || former.length > 0) return former
     return this.#options.nodes?.returning(sessionId, isMoving) ?? []
+  }
+
+  /** Of two connections that came back as one session at the same time, each found no other; the later one keeps it. */
+  #sessionStarted(planeId: string, session: OnlineSession): void {
+    const { id: sessionId } = session.session
+    const former = this.#planeOf(sessionId)
+    // At a draining plane, the session ends with its last visitor.
+    if (former && former.id !== planeId && !former.isLeaving) {
+      former.link.tell('endSession', { sessionId, reason: cameBack })
+    }
+    this.directory.sessionStarted(planeId, session)
   }
 
   async #command(sessionId: string, command: AgentCommand): Promise<void> {

@@ -25,15 +25,14 @@ const AT_A_TIME = 500
 /**
  * For a credential that was deleted, or whose owner was deleted or made inactive (D25, D65).
  *
- * Not a mirror, and neither is the function below: only what live sessions use is looked up, and nothing is sent while it is
- * valid.
+ * Not a mirror, and neither is the function below: nothing is sent while what live sessions use is valid.
  */
 export function endWithCredentials(store: Store, sessions: CredentialSessions): Followed {
   const valid = new AgentCredentials(store)
   const check = async (ids: Iterable<string>): Promise<void> => {
-    const inUse = sessions.credentialsInUse()
     const one = async (id: string): Promise<void> => {
-      if (!inUse.has(id) || (await valid.current(id))) return
+      // Data planes are told whether or not it is in use: they may know of connections that the directory does not list.
+      if (await valid.current(id)) return
       sessions.endSessionsOf(id, 'its credential was deleted, or its owner is inactive')
     }
     await Promise.all([...ids].map(one))

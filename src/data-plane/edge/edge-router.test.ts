@@ -57,3 +57,27 @@ test('a module that breaks at a connection refuses it and is logged with its cau
   assert.equal(lines.length, 2)
   assert.equal(JSON.parse(lines[1] ?? '').visits, 4)
 })
+
+test('a handshake whose name could not be looked up in time is left to its request, not to a wildcard', () => {
+  const peer = { ip: '192.0.2.1', port: 1, serverIp: '127.0.0.1', serverPort: 2, startedAt: 0 }
+  const shaken: string[] = []
+  const router = new EdgeRouter({
+    edges: { find: () => assert.fail('a wildcard was asked') } as unknown as EdgeTable,
+    tls: { handshake: ({ id }: { id: string }) => void shaken.push(id) } as unknown as TlsServers,
+    serveHttp: () => assert.fail(),
+    counts: new TrafficCount(),
+    departed: new DisconnectWatch(),
+    log: createLog({ level: 'silent', format: 'json', destination: { write() {} } }),
+    onRecord: () => assert.fail(),
+    defaultCertificate: () => ({ cert: '', key: '' }),
+    lookUp: (_listener, _name, _visitor, ip) => {
+      assert.equal(ip, peer.ip)
+      return 'busy'
+    },
+  })
+  router.onGreeted({ hello: { serverName: 'a.example.com' }, peer } as unknown as Parameters<
+    EdgeRouter['onGreeted']
+  >[0])
+  // The edge of nobody.
+  assert.deepEqual(shaken, [''])
+})

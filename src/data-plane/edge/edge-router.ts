@@ -105,9 +105,12 @@ export class EdgeRouter {
       if (this.#mayShake(socket, peer)) showCertificate(socket, shown)
       return
     }
-    const pending = this.#options.lookUp?.('secure', hello.serverName, visitor)
-    if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true }))) return
-    const edge = edges.find(hello.serverName)
+    const pending = this.#options.lookUp?.('secure', hello.serverName, visitor, peer.ip)
+    const isBusy = pending === 'busy'
+    if (pending && !isBusy && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true })))
+      return
+    // When nobody knows, its request waits once more, and is told so: a wildcard here may be another's service.
+    const edge = isBusy ? undefined : edges.find(hello.serverName)
     if (!edge) {
       if (!this.#mayShake(socket, peer)) return
       const certificate = defaultCertificate(hello.serverName)

@@ -12,6 +12,8 @@ const MAX_DEPTH = 10
 const MAX_ALIKE = 8
 
 export interface CachedName extends LookedUp {
+  /** Its listener and itself. */
+  readonly key: string
   /** The name itself, and the wildcards above it. */
   readonly addresses: readonly string[]
 }

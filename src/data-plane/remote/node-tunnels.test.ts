@@ -4,7 +4,6 @@ import type { LabelledTunnel } from '../../model/label-groups.ts'
 import {
   AGED_MS,
   isOffline,
-  MANY_ASKED,
   MANY_NAMES,
   OLD_MS,
   placeOf,
@@ -130,43 +129,6 @@ describe('a name at another node', () => {
     plane.now += OLD_MS
     await plane.look(NAME)
     assert.equal(plane.nodes.has('ep_tn_1'), false)
-  })
-})
-
-describe('made-up names', () => {
-  test('are forgotten before those in use', async () => {
-    plane.store(placeOf(PLACE), placeOf('secure:x1.test', { tunnelId: 'tn_2' }))
-    await plane.look(NAME)
-    await plane.look('x1.test')
-    assert.deepEqual(plane.ids, ['ep_tn_1', 'ep_tn_2'])
-    for (let i = 2; i <= 1.5 * MANY_NAMES; i++) {
-      await plane.look(`x${i}.test`)
-      if (i % 5000 !== 0) continue
-      plane.now += AGED_MS
-      assert.equal(await plane.look(NAME), false, 'no second wait')
-    }
-    assert.deepEqual(plane.ids, ['ep_tn_1'])
-  })
-
-  test('do not take along a wildcard that others use', async () => {
-    plane.store(placeOf('secure:*.example.com'))
-    await plane.look('first.example.com')
-    for (let i = 0; i < MANY_NAMES - 3; i++) await plane.look(`x${i}.test`)
-    await plane.look('last.example.com')
-    await plane.look('one-more.test')
-    assert.deepEqual(plane.ids, ['ep_tn_1'])
-    for (let i = 0; i < MANY_NAMES; i++) await plane.look(`y${i}.test`)
-    assert.deepEqual(plane.ids, [], 'nobody uses it any more')
-  })
-
-  test('are not waited for when too many are being looked up', async () => {
-    const held = Promise.withResolvers<void>()
-    plane.held = held.promise
-    const waits = Array.from({ length: MANY_ASKED }, (_, i) => plane.nodes.lookUp('secure', `x${i}.test`))
-    assert.equal(waits.filter((wait) => wait === undefined).length, 1)
-    held.resolve()
-    for (const wait of waits) await wait
-    assert.equal(await plane.look('another.test'), true)
   })
 })
 

@@ -65,7 +65,7 @@ const UNUSED_MS = 300_000
 /** How often unused names are removed, in milliseconds. */
 const TIDY_MS = 30_000
 
-/** Most names that are kept: strangers can make up any number. */
+/** Most names that are kept of those that somebody has, and of those that nobody has: strangers can make up any number. */
 const MAX_NAMES = 20_000
 
 /** An address of a tunnel of this node, and what is served there. */
@@ -79,8 +79,10 @@ export class NodeTunnels {
   readonly #options: OtherNodesOptions
   readonly #asking: Asking
   readonly #groups: RemoteGroups
-  /** By listener and name, in the order in which they were last looked up. */
-  readonly #names = new Map<string, CachedName>()
+  /** Names that somebody has, by listener and name, in the order in which they were last looked up. */
+  readonly #found = new Map<string, CachedName>()
+  /** The same of names that nobody has, so that made-up ones do not push out those in use. */
+  readonly #missed = new Map<string, CachedName>()
   readonly #addresses = new Map<string, CachedAddress>()
   /** Places by the ids of their endpoints and of their tunnels. */
   readonly #byEndpoint = new Map<string, CachedAddress>()
@@ -125,29 +127,26 @@ export class NodeTunnels {
     return this.#knownTunnel(tunnelId)?.sessionId
   }
 
-  /** Finds out who serves a name. Undefined when that is known; else resolves when it is, or the look-up failed. */
+  /**
+   * Finds out who serves a name, for a visitor from `ip`. Undefined when that is known; else resolves when it is, or the look-up
+   * failed. `busy`: the visitor has waited, and no look-up began in time.
+   */
   lookUp(
     listener: Listener,
     name: string,
     { hasWaited = false }: { readonly hasWaited?: boolean } = {},
-  ): Promise<void> | undefined {
+    ip = '',
+  ): Promise<void> | 'busy' | undefined {
     const holder = this.#options.edges.exact(listener, name)
     // A name that this node serves itself is at no other node.
     if (holder !== undefined && !this.#byEndpoint.has(holder)) return undefined
     const key = `${listener}:${name}`
+    const known = this.#found.get(key) ?? this.#missed.get(key) ?? this.#newName(key, listener, name)
+    // An old answer is better than none.
+    if (hasWaited && known.isRefused) return this.#isFound(known) ? undefined : 'busy'
     // A name below a wildcard here is not looked up again at once: a busy wildcard would keep the database busy.
     const mayBeOld = hasWaited || this.#options.edges.serves(listener, name)
-    const known = this.#names.get(key)
-    if (known) return this.#current(key, known, { mayBeOld })
-    // Probably a made-up name: it counts as nobody's, and no visitor waits.
-    if (this.#asking.isBusy) return undefined
-    const fresh = { addresses: addressesOf(listener, name), ...neverAsked }
-    this.#names.set(key, fresh)
-    for (const [oldest, each] of this.#names) {
-      if (this.#names.size <= MAX_NAMES) break
-      this.#forgetName(oldest, each)
-    }
-    return this.#current(key, fresh, { mayBeOld })
+    return this.#current(known, { mayBeOld, ip })
   }
 
   /** Follows a group with its members at other nodes. */
@@ -297,30 +296,64 @@ export class NodeTunnels {
   }
 
   /** `mayBeOld`: an earlier answer that nobody has the name is good enough. */
-  #current(key: string, name: CachedName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
-    const isFound = (): boolean => name.addresses.some((place) => this.#addresses.has(place))
-    const ask = (): Promise<void> => this.#askName(key, name)
-    if (mayBeOld || isFound()) return this.#asking.current(name, ask, { isFound: isFound() })
-    return this.#asking.afresh(name, ask, isFound)
+  #current(
+    name: CachedName,
+    { mayBeOld, ip }: { readonly mayBeOld: boolean; readonly ip: string },
+  ): Promise<void> | undefined {
+    const isFound = (): boolean => this.#isFound(name)
+    const ask = (): Promise<void> => this.#askName(name)
+    if (mayBeOld || isFound()) return this.#asking.current(name, ask, { isFound: isFound(), ip })
+    return this.#asking.afresh(name, ask, isFound, ip)
   }
 
-  async #askName(key: string, name: CachedName): Promise<void> {
-    this.#names.delete(key)
-    this.#names.set(key, name)
+  #isFound({ addresses }: CachedName): boolean {
+    return addresses.some((place) => this.#addresses.has(place))
+  }
+
+  #newName(key: string, listener: Listener, name: string): CachedName {
+    const fresh = { key, addresses: addressesOf(listener, name), ...neverAsked }
+    this.#keepName(fresh)
+    return fresh
+  }
+
+  /** Keeps a name as the latest, and forgets others when there are too many. */
+  #keepName(name: CachedName): void {
+    this.#found.delete(name.key)
+    this.#missed.delete(name.key)
+    const kept = this.#isFound(name) ? this.#found : this.#missed
+    kept.set(name.key, name)
+    const [oldest] = kept.values()
+    if (kept.size > MAX_NAMES && oldest) this.#forgetName(this.#mostUsed(name) ?? oldest)
+  }
+
+  /** The oldest name below a wildcard that has more than a quarter of all names: strangers can make up those too. */
+  #mostUsed({ addresses }: CachedName): CachedName | undefined {
+    for (const place of addresses) {
+      const names = this.#addresses.get(place)?.names
+      const [oldest] = names ?? []
+      if (names && names.size > MAX_NAMES / 4) return oldest
+    }
+    return undefined
+  }
+
+  async #askName(name: CachedName): Promise<void> {
+    this.#keepName(name)
     try {
       await this.#refresh(name.addresses)
     } catch (error) {
-      await this.#restore(key, name)
+      await this.#restore(name)
       throw error
     } finally {
       // The name may have been forgotten meanwhile.
-      if (this.#names.get(key) === name) for (const place of name.addresses) this.#addresses.get(place)?.names.add(name)
-      else for (const place of name.addresses) this.#dropUnused(place)
+      if ((this.#found.get(name.key) ?? this.#missed.get(name.key)) === name) {
+        for (const place of name.addresses) this.#addresses.get(place)?.names.add(name)
+        this.#keepName(name)
+      } else for (const place of name.addresses) this.#dropUnused(place)
     }
   }
 
   /** While look-ups fail, serves a name as before a look-up found nobody, unless a wildcard serves it. */
-  async #restore(key: string, { addresses }: CachedName): Promise<void> {
+  async #restore({ key, addresses }: CachedName): Promise<void> {
     const [listener, name = ''] = key.split(':')
     if (this.#options.edges.serves(listener === 'plain' ? 'plain' : 'secure', name)) return
     const former = addresses.flatMap((place) => this.#former.get(place) ?? [])
@@ -390,8 +423,9 @@ export class NodeTunnels {
     return edges.exact(place.startsWith('plain:') ? 'plain' : 'secure', address)
   }
 
-  #forgetName(key: string, name: CachedName): void {
-    this.#names.delete(key)
+  #forgetName(name: CachedName): void {
+    this.#found.delete(name.key)
+    this.#missed.delete(name.key)
     for (const place of name.addresses) {
       this.#addresses.get(place)?.names.delete(name)
       this.#dropUnused(place)
@@ -425,8 +459,8 @@ export class NodeTunnels {
     const before = this.#asking.now() - UNUSED_MS
     this.#former.tidy()
     this.#groups.tidy()
-    for (const [key, name] of this.#names) {
-      if (name.usedAt <= before && !name.asking) this.#forgetName(key, name)
+    for (const name of [...this.#found.values(), ...this.#missed.values()]) {
+      if (name.usedAt <= before && !name.asking) this.#forgetName(name)
     }
   }
 }

@@ -170,9 +170,11 @@ describe('a leg', () => {
 
   test('ends with its session, its credential, its address, and the server', async () => {
     const { second, auth } = await twoPlanes()
+    const [{ id: credentialId = '' } = {}] = second.credentials.all.values()
     const over: [string, () => unknown][] = [
       ['its session is over', () => second.tunnels.legs.end(auth.clientId, 'its session is over')],
       ['its address is not admitted any more', () => second.tunnels.dropUnadmitted(() => false)],
+      ['its credential is not valid any more', () => second.tunnels.endSessionsOf({ credentialId, reason: 'deleted' })],
       ['the server is stopping', () => second.tunnels.endAll('the server is stopping')],
     ]
     for (const [name, end] of over) {

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
+import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import type { LabelMessage } from '../../link/wire/messages/tunnel-messages.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
@@ -143,6 +144,11 @@ export class Online {
     for (const other of [...this.legs.all, ...this.standbys.all]) if (!admits({ ip: other.ip })) other.end(notAdmitted)
   }
 
+  /** Ends all that was let in with a credential that is no longer valid (D25). */
+  endSessionsOf({ credentialId, reason }: Parameters<PlaneCalls['endSessionsOf']>[0]): void {
+    for (const each of this.#all()) if (each.credentialId === credentialId) each.end(reason)
+  }
+
   /**
    * Asks every agent that supports it to reconnect, which must lead elsewhere by now: to one of these nodes, if any are given,
    * since this node is about to stop. A few agents at a time.
@@ -180,9 +186,11 @@ export class Online {
 
   /** Ends every session; the listeners must be closed before. */
   endAll(reason: string): void {
-    for (const session of [...this.registry.liveSessions(), ...this.legs.all, ...this.standbys.all]) {
-      session.end(reason)
-    }
+    for (const each of this.#all()) each.end(reason)
+  }
+
+  #all() {
+    return [...this.registry.liveSessions(), ...this.legs.all, ...this.standbys.all]
   }
 
   /** Numbers for metrics; bytes are those of all sessions since the start. */

@@ -292,6 +292,8 @@ export type PlaneCalls = {
 
   command(to: { readonly sessionId: string; readonly command: AgentCommand }): Promise<void>
   endSession(session: { readonly sessionId: string; readonly reason: string }): void
+  /** Ends every session, leg and standby of a credential. */
+  endSessionsOf(credential: { readonly credentialId: string; readonly reason: string }): void
   /** Ends the legs that a session, which is over, has here. */
   endLegs(session: { readonly sessionId: string }): void
   proveAlive(session: { readonly sessionId: string }): Promise<void>

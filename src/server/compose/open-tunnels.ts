@@ -49,6 +49,7 @@ export function openTunnels(
       brokenEdges: () => edges.broken,
       command: async ({ sessionId, command }) => registry.command(sessionId, command),
       endSession: ({ sessionId, reason }) => registry.liveSession(sessionId)?.end(reason),
+      endSessionsOf: (credential) => online.endSessionsOf(credential),
       endLegs: ({ sessionId }) => online.legs.end(sessionId, 'its session is over'),
       proveAlive: async ({ sessionId }) => registry.liveSession(sessionId)?.proveAlive(),
       stopTunnel: ({ tunnelId, why }) => void online.stopTunnel(tunnelId, why),

@@ -48,6 +48,7 @@ export class TestPlane {
   /** Names whose challenges it answers. */
   readonly challenges: string[] = []
   readonly ended: string[] = []
+  readonly endedCredentials: string[] = []
   readonly endedLegs: string[] = []
   readonly stopped: string[] = []
   /** The number of failures that this plane reports. */
@@ -136,6 +137,7 @@ export class TestPlane {
         this.ended.push(sessionId)
         this.link.tell('sessionEnded', { sessionId })
       },
+      endSessionsOf: ({ credentialId }) => void this.endedCredentials.push(credentialId),
       endLegs: ({ sessionId }) => void this.endedLegs.push(sessionId),
       proveAlive: async () => {},
       stopTunnel: ({ tunnelId }) => void this.stopped.push(tunnelId),

@@ -68,7 +68,7 @@ function formFor(method: string, headers: HeaderList): Form {
 }
 
 /** Errors that pass within a second or so. */
-const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING'])
+const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING', 'LOOK_UP_BUSY'])
 
 interface PageForm {
   /** Its headers. */

@@ -74,7 +74,9 @@ export function findRoute(search: Search, before = nothingFound): Found {
   if (host === undefined) return foundWith({ fault: 'BAD_VISITOR_REQUEST' })
 
   // The edge of that name, if this connection may reach it.
-  const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host, before.pending ? waited : notWaited)
+  const visitor = before.pending ? waited : notWaited
+  const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host, visitor, connection.peer.ip)
+  if (pending === 'busy') return foundWith({ host, fault: 'LOOK_UP_BUSY' })
   if (pending) return foundWith({ host, pending })
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return foundWith({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })

@@ -328,6 +328,20 @@ describe('on the plain listener', () => {
     assert.deepEqual(asked, ['plain:a.test', 'plain:a.test', 'plain:nobody.test', 'plain:nobody.test'])
   })
 
+  test('a name that could not be looked up in time is answered 503, and not 404', async (t) => {
+    const ips: string[] = []
+    const plane = await Plane.start(t, [], {
+      lookUp(_listener, _name, { hasWaited }, ip) {
+        ips.push(ip)
+        return hasWaited ? 'busy' : Promise.resolve()
+      },
+    })
+    const { status, headers } = await askPlain(plane, { host: 'a.test' })
+    const about = [status, headers['postern-error-code'], headers['retry-after']]
+    assert.deepEqual(about, [503, 'ERR_LOOK_UP_BUSY', '1'])
+    assert.deepEqual(ips, ['127.0.0.1', '127.0.0.1'])
+  })
+
   test('the usual port is left out', async (t) => {
     const plane = await Plane.start(t, [testEdge({ names: ['a.test'] })], { publicHttpsPort: () => 443 })
     assert.equal((await askPlain(plane, {})).headers.location, 'https://a.test/')

@@ -128,11 +128,11 @@ export class RemotePlane {
   }
 
   /** Whether a visitor has to wait; resolves when it no longer has to. */
-  async look(name: string, listener: Listener = 'secure'): Promise<boolean> {
-    const pending = this.nodes.lookUp(listener, name)
+  async look(name: string, listener: Listener = 'secure', ip = '192.0.2.1'): Promise<boolean> {
+    const pending = this.nodes.lookUp(listener, name, {}, ip)
     await pending
     // It looks again, and uses what is known by then.
-    if (pending) await this.nodes.lookUp(listener, name, { hasWaited: true })
+    if (pending) await this.nodes.lookUp(listener, name, { hasWaited: true }, ip)
     return pending !== undefined
   }
 

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, mock, test } from 'node:test'
+import { setImmediate as nextRound } from 'node:timers/promises'
+import { SharedTurns } from './shared-turns.ts'
+
+/** Takes turns, and notes those that have come and those that were given up. */
+class Takers {
+  readonly turns: SharedTurns
+  readonly come: string[] = []
+  readonly refused: string[] = []
+
+  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000 } = {}) {
+    this.turns = new SharedTurns({ atOnce, waiting, waitMs })
+  }
+
+  async take(owner: string, count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const turn = this.turns.take(owner)
+      if (turn === true) this.come.push(owner)
+      else void turn.then((hasTurn) => (hasTurn ? this.come : this.refused).push(owner))
+    }
+    await nextRound()
+  }
+
+  async over(owner: string, count = 1): Promise<void> {
+    for (let i = 0; i < count; i++) this.turns.over(owner)
+    await nextRound()
+  }
+
+  counts(of: readonly string[]): Record<string, number> {
+    return Object.fromEntries([...Map.groupBy(of, (owner) => owner)].map(([owner, all]) => [owner, all.length]))
+  }
+}
+
+describe('shared turns', () => {
+  test('are all for one owner while nobody else wants any', async () => {
+    const takers = new Takers()
+    await takers.take('a', 20)
+    assert.deepEqual(takers.counts(takers.come), { a: 8 })
+    await takers.over('a', 8)
+    assert.deepEqual(takers.counts(takers.come), { a: 16 })
+  })
+
+  test('go to those that have less than a quarter first', async () => {
+    const takers = new Takers()
+    await takers.take('a', 50)
+    await takers.take('b', 3)
+    await takers.take('c', 1)
+    takers.come.length = 0
+    await takers.over('a', 4)
+    assert.deepEqual(takers.come.toSorted(), ['b', 'b', 'c', 'a'].toSorted())
+    await takers.over('a', 2)
+    // `b` has its quarter, as `a` has, and they take turns.
+    assert.deepEqual(takers.counts(takers.come), { a: 2, b: 3, c: 1 })
+  })
+
+  test('are waited for by a bounded number, of whom the largest owner gives up', async () => {
+    const takers = new Takers({ waiting: 10 })
+    await takers.take('a', 8 + 10)
+    assert.deepEqual(takers.refused, [])
+    await takers.take('b', 2)
+    assert.deepEqual(takers.refused, ['a', 'a'])
+    await takers.take('a', 1)
+    assert.deepEqual(takers.refused, ['a', 'a', 'a'])
+    takers.come.length = 0
+    await takers.over('a', 2)
+    assert.deepEqual(takers.come, ['b', 'b'])
+  })
+
+  test('that do not come in time are given up', async (t) => {
+    t.after(() => mock.timers.reset())
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const takers = new Takers({ atOnce: 1, waitMs: 1000 })
+    await takers.take('a', 2)
+    mock.timers.tick(1000)
+    await nextRound()
+    assert.deepEqual(takers.refused, ['a'])
+    await takers.over('a')
+    await takers.take('b', 1)
+    assert.deepEqual(takers.come, ['a', 'b'])
+  })
+})
