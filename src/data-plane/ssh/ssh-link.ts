@@ -44,6 +44,15 @@ const MAX_WHILE_DECIDING = 1024 * 1024
 /** How long sending the last bytes to a client may take, in milliseconds. */
 const LAST_WORDS_MS = 1000
 
+/** The rate of the slowest line whose client keeps its name, in bytes per millisecond. */
+const SLOW_LINE_RATE = 8
+
+/**
+ * Longest wait for a sign of life, however many bytes are on their way, in milliseconds. OpenSSH reports what it has read
+ * at least every 128 KiB, so on such a line something comes from it sooner.
+ */
+const LONGEST_CHECK_MS = 20_000
+
 const PACKET_BYTES = 32 * 1024
 
 const message = { disconnect: 1, banner: 53 } as const
@@ -82,7 +91,7 @@ export class SshLink {
     this.#socket = client._sock
     this.#limits = limits
     this.software = software
-    this.roundTrips = new RoundTrips(client._protocol)
+    this.roundTrips = new RoundTrips(client._protocol, () => this.#socket.bytesWritten)
   }
 
   /** Starts serving; call it at once, because the library does not wait for listeners. */
@@ -200,8 +209,11 @@ export class SshLink {
     return promise
   }
 
-  /** Sends a keep-alive; resolves with whether anything came from the client in time. */
-  isAlive(withinMs: number): Promise<boolean> {
+  /**
+   * Sends a keep-alive; resolves with whether anything came from the client within `ms`, or later on a slow line, where the
+   * keep-alive waits behind visitors' data.
+   */
+  isAlive(ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const finish = (isAlive: boolean): void => {
       clearTimeout(timer)
@@ -209,7 +221,8 @@ export class SshLink {
       resolve(isAlive)
     }
     const heard = (): void => finish(!this.#isEnding)
-    const timer = setTimeout(() => finish(false), withinMs)
+    const patience = Math.min(ms + this.roundTrips.unansweredBytes / SLOW_LINE_RATE, LONGEST_CHECK_MS)
+    const timer = setTimeout(() => finish(false), patience)
     this.#hearing.add(heard)
     if (this.#client._protocol._kexinit === undefined) this.#client._protocol.ping()
     return promise
