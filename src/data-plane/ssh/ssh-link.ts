@@ -8,6 +8,7 @@ import type { ForwardAddress } from './forward-plan.ts'
 import { prepareKeys, writeByTurns } from './patches/fast-ciphers.ts'
 import { handleGuesses } from './patches/kex-guess.ts'
 import { RoundTrips } from './patches/round-trips.ts'
+import { answerRunning } from './patches/running-requests.ts'
 import { announceSignatureAlgorithms } from './patches/server-sig-algs.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
 import type { SshConnection } from './ssh-connection.ts'
@@ -99,6 +100,7 @@ export class SshLink {
     this.#owner = owner
     const client = this.#client
     handleGuesses(client._protocol)
+    answerRunning(client)
     announceSignatureAlgorithms(client._protocol, (payload) => this.#send(payload))
     client.on('error', (error: Error) => {
       this.#reason ??= error.message

@@ -30,6 +30,7 @@ export const messages = {
   channelClose: 97,
   channelRequest: 98,
   channelSuccess: 99,
+  channelFailure: 100,
 } as const
 
 export interface SigningKey {
