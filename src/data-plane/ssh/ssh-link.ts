@@ -27,7 +27,7 @@ export interface LoginAttempt {
   reject(): void
 }
 
-/** Answers a forward; replies are sent in the order of the requests. */
+/** Answers a forward, once: later answers are ignored. Replies are sent in the order of the requests. */
 export interface ForwardReply {
   accept(port: number): void
   reject(): void
@@ -312,7 +312,10 @@ export class SshLink {
 
   #forward(at: ForwardAddress, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
     if (this.#undecided++ === 0) this.#heard = 0
+    let isDecided = false
     const decide = (answer: () => void): void => {
+      if (isDecided) return
+      isDecided = true
       this.#undecided--
       if (!this.#isEnding) answer()
     }
