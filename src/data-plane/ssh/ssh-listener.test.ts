@@ -7,8 +7,7 @@ import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { Refusal } from '../../model/errors.ts'
 import { until } from '../tunnel/testing/test-agent-listener.ts'
 import { listed } from '../tunnel/testing/test-control.ts'
-import { assertPrinted, clientKey, dial, gatewayStarter, serving, theSession } from './testing/test-gateway.ts'
-import { message, messages, RawClient } from './testing/test-raw.ts'
+import { assertPrinted, clientKey, gatewayStarter, serving, theSession } from './testing/test-gateway.ts'
 
 const start = gatewayStarter()
 
@@ -141,63 +140,6 @@ test('forward and command may come in either order, and several forwards share a
   assert.deepEqual(gateway.endpoints.addresses, ['https://a.example.test', 'http://b.example.test'])
   await until(() => run.out.includes('http://b.example.test'))
   assert.match(run.out, /^Forwarding {2}https:\/\/a\.example\.test$/m)
-})
-
-test('a client that awaits the answer to its forward before it sends its command is served', async () => {
-  const gateway = await start({ limits: { forwardMs: 20 } })
-  const client = await gateway.client().login()
-  assert.equal(await client.forward('a.example.test', 443), 443)
-  assert.deepEqual(gateway.endpoints.addresses, [], 'nothing is online without a command')
-  const run = await client.exec('http')
-  await until(() => run.out.includes('https://a.example.test'))
-  assert.equal(await client.forward('b.example.test', 80), 80)
-  assert.deepEqual(gateway.endpoints.addresses, ['https://a.example.test', 'http://b.example.test'])
-})
-
-for (const command of ['http', 'tcp']) {
-  test(`its forwards of port 0 for ${command} keep the ports that it was told`, async () => {
-    const gateway = await start({ limits: { forwardMs: 20 } })
-    const client = await gateway.client().login()
-    const ports = [await client.forward('', 0), await client.forward('', 0)]
-    assert.equal(new Set(ports).size, 2)
-    const run = await client.exec(command)
-    await until(() => run.out.split('Forwarding').length === 3)
-    const reached: number[] = []
-    client.ssh.on('tcp connection', ({ destPort }: { destPort: number }, accept: () => unknown) => {
-      reached.push(destPort)
-      accept()
-    })
-    await dial(gateway)
-    assert.deepEqual(reached, [ports[0]])
-    await client.cancel('', ports[0] ?? 0)
-    await until(() => gateway.endpoints.addresses.length === 1)
-  })
-}
-
-test('a forward that was accepted before its command, and may not be served, ends the session with the reason', async () => {
-  const gateway = await start({ limits: { forwardMs: 20 } })
-  gateway.admit(['bind:y.example.test'])
-  const client = await gateway.client().login()
-  await client.forward('x.example.test', 443)
-  assertPrinted(await (await client.exec('http')).printed, 316)
-  await client.closed
-  assert.deepEqual(gateway.endpoints.addresses, [])
-})
-
-test('a client whose command never follows its forward is disconnected with the reason', async () => {
-  const gateway = await start({ limits: { forwardMs: 20, requestMs: 200 } })
-  const client = await gateway.client().login()
-  await client.forward('a.example.test', 443)
-  await client.closed
-  assert.equal(gateway.logged.filter(({ reason }) => String(reason).includes('ERR_NGROK_1111')).length, 1)
-})
-
-test('a forward that is cancelled before its command is refused, and the cancellation answered', async () => {
-  const gateway = await start({ limits: { forwardMs: 20 } })
-  const client = await gateway.client().login()
-  const refused = assert.rejects(client.forward('a.example.test', 443))
-  await client.cancel('a.example.test', 443)
-  await refused
 })
 
 test('forwards of port 0 get a port each, and for TCP the real one', async () => {
@@ -336,46 +278,6 @@ test('the screen shows how long a keep-alive takes, and the requests to the tunn
   const request = { method: 'GET', path: '/there', status: 204, durationMs: 5 }
   gateway.online.requests.saw({ ...request, edge: tunnel?.endpoint?.id })
   await until(() => /204 +5\.0 ms +GET +\/there/.test(run.out))
-})
-
-/** What a client sends before it asks, on a terminal whose command runs; the session goes on. */
-const earlier: readonly [what: string, payload: (terminal: number) => Buffer][] = [
-  ['while its command runs', () => message(messages.ignore, '')],
-  ['after the end of its input', (terminal) => message(messages.channelEnd, terminal)],
-]
-for (const [what, payload] of earlier) {
-  test(`each request that wants an answer gets one ${what}, as dropbear's keep-alives do`, async () => {
-    const gateway = await start()
-    const raw = await RawClient.serving(gateway)
-    const [terminal = 0] = raw.answers(messages.channelOpened).map((opened) => opened.readUInt32BE(5))
-    raw.send(payload(terminal))
-    const isAnswered = (): boolean => raw.answers(messages.channelFailure).length === 3
-    for (const type of ['keepalive@openssh.com', 'shell', 'nonsense']) {
-      raw.send(message(messages.channelRequest, terminal, type, false))
-      raw.send(message(messages.channelRequest, terminal, type, true))
-    }
-    await until(isAnswered)
-    raw.send(message(messages.globalRequest, 'keepalive@openssh.com', true))
-    await until(() => raw.answers(messages.requestFailure).length === 1)
-    assert.ok(isAnswered(), 'none is answered twice')
-    const own = raw.answers(messages.channelFailure).map((refused) => refused.readUInt32BE(1))
-    assert.deepEqual(own, [0, 0, 0])
-    assert.equal(gateway.endpoints.addresses.length, 1)
-    raw.leave()
-  })
-}
-
-test('a request on a terminal that we have closed is not answered', async () => {
-  const gateway = await start()
-  const raw = await RawClient.serving(gateway)
-  const terminal = await raw.openTerminal(1)
-  raw.send(message(messages.channelRequest, terminal, 'exec', false, 'http'))
-  await until(() => raw.answers(messages.channelClose).length === 1)
-  raw.send(message(messages.channelRequest, terminal, 'keepalive@openssh.com', true))
-  raw.send(message(messages.globalRequest, 'keepalive@openssh.com', true))
-  await until(() => raw.answers(messages.requestFailure).length === 1)
-  assert.equal(raw.answers(messages.channelFailure).length, 0)
-  raw.leave()
 })
 
 // Presence and commands of the API
