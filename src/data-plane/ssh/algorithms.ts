@@ -11,6 +11,7 @@ export const algorithms = {
     'ecdh-sha2-nistp256',
     'ecdh-sha2-nistp384',
     'ecdh-sha2-nistp521',
+    // No `mlkem768x25519-sha256`, though Node has ML-KEM: the library chooses among its own exchanges and takes no others.
   ],
   serverHostKey: ['ssh-ed25519'],
   // Without chacha20-poly1305: clients would prefer it, and without native code it is by far the slowest.

@@ -29,6 +29,16 @@ test('for TCP it is told the real port, and for plain HTTP 80', () => {
   assert.equal(forwards.begin(http, tunnel('tn_2', 'http')), 80)
 })
 
+test('a port that was told before its tunnel was known stays, and is told for no other forward', () => {
+  const forwards = new Forwards()
+  const [early, late] = [forward('', 0), forward('', 0)]
+  forwards.add(early)
+  forwards.add(late)
+  const told = forwards.announce(early)
+  assert.equal(forwards.begin(early, tunnel('tn_1', 'tcp', 'a.example:20007')), told)
+  assert.notEqual(forwards.begin(late, tunnel('tn_2', 'tcp', `a.example:${told}`)), told)
+})
+
 test('a forward is found by what the client was told, and its tunnel by its id', () => {
   const forwards = new Forwards()
   const each = forward('', 0)

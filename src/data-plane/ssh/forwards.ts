@@ -8,7 +8,7 @@ export interface Forward {
   readonly reply: ForwardReply
   /** Set once it is online. */
   tunnel?: Tunnel
-  /** The same place, with the port that the client was told. */
+  /** The same place, with the port that the client was told, perhaps before it is online. */
   announced?: ForwardAddress
   isCancelled?: boolean
 }
@@ -52,12 +52,16 @@ export class Forwards {
 
   /** Notes that a forward is online as `tunnel`; returns the port to tell the client. */
   begin(forward: Forward, tunnel: Tunnel): number {
-    const { address, port } = forward.asked
-    const announced = port === 0 ? this.#portFor(tunnel) : port
     forward.tunnel = tunnel
-    forward.announced = { address, port: announced }
     this.#online.set(tunnel.id, forward)
-    return announced
+    return this.announce(forward, tunnel)
+  }
+
+  /** The port to tell the client, which stays the same; without a tunnel any that is not in use. */
+  announce(forward: Forward, tunnel?: Tunnel): number {
+    const { address, port } = forward.asked
+    forward.announced ??= { address, port: port === 0 ? this.#portFor(tunnel) : port }
+    return forward.announced.port
   }
 
   delete(forward: Forward): void {
@@ -70,11 +74,11 @@ export class Forwards {
     if (forward) this.delete(forward)
   }
 
-  /** For TCP the real port. Otherwise any port that is not in use: the usual one first. */
-  #portFor({ endpoint }: Tunnel): number {
+  /** For TCP the real port, unless another forward was told it. Otherwise any port that is not in use: the usual one first. */
+  #portFor({ endpoint }: Partial<Tunnel> = {}): number {
     const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
-    if (real !== undefined) return Number(real)
-    const taken = new Set([...this.#online.values()].map(({ announced }) => announced?.port))
+    const taken = new Set([...this.#all].map(({ asked, announced = asked }) => announced.port))
+    if (real !== undefined && !taken.has(Number(real))) return Number(real)
     const usual = usualPort(endpoint?.proto ?? '')
     if (!taken.has(usual)) return usual
     let port = MADE_UP_PORTS

@@ -10,6 +10,8 @@ export interface SshLimits extends ListenerLimits {
   readonly missedKeepAlives: number
   /** How long a client that has logged in may take to send its command and its forward, in milliseconds. */
   readonly requestMs: number
+  /** How long the answer to a forward waits for the command, in milliseconds: some clients send it only after the answer. */
+  readonly forwardMs: number
   /** How long a client may take to connect to its service, in milliseconds. */
   readonly dialMs: number
   /** The most forwards of one connection. */
@@ -27,6 +29,7 @@ export const sshLimits: SshLimits = {
   keepAliveMs: 15_000,
   missedKeepAlives: 3,
   requestMs: 10_000,
+  forwardMs: 1000,
   dialMs: 10_000,
   forwards: 100,
   terminals: 32,

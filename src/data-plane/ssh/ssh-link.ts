@@ -8,6 +8,7 @@ import type { ForwardAddress } from './forward-plan.ts'
 import { prepareKeys, writeByTurns } from './patches/fast-ciphers.ts'
 import { handleGuesses } from './patches/kex-guess.ts'
 import { RoundTrips } from './patches/round-trips.ts'
+import { answerRunning } from './patches/running-requests.ts'
 import { announceSignatureAlgorithms } from './patches/server-sig-algs.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
 import type { SshConnection } from './ssh-connection.ts'
@@ -26,7 +27,7 @@ export interface LoginAttempt {
   reject(): void
 }
 
-/** Answers a forward; replies are sent in the order of the requests. */
+/** Answers a forward, once: later answers are ignored. Replies are sent in the order of the requests. */
 export interface ForwardReply {
   accept(port: number): void
   reject(): void
@@ -43,6 +44,15 @@ const MAX_WHILE_DECIDING = 1024 * 1024
 
 /** How long sending the last bytes to a client may take, in milliseconds. */
 const LAST_WORDS_MS = 1000
+
+/** The rate of the slowest line whose client keeps its name, in bytes per millisecond. */
+const SLOW_LINE_RATE = 8
+
+/**
+ * Longest wait for a sign of life, however many bytes are on their way, in milliseconds. OpenSSH reports what it has read
+ * at least every 128 KiB, so on such a line something comes from it sooner.
+ */
+const LONGEST_CHECK_MS = 20_000
 
 const PACKET_BYTES = 32 * 1024
 
@@ -82,7 +92,7 @@ export class SshLink {
     this.#socket = client._sock
     this.#limits = limits
     this.software = software
-    this.roundTrips = new RoundTrips(client._protocol)
+    this.roundTrips = new RoundTrips(client._protocol, () => this.#socket.bytesWritten)
   }
 
   /** Starts serving; call it at once, because the library does not wait for listeners. */
@@ -90,6 +100,7 @@ export class SshLink {
     this.#owner = owner
     const client = this.#client
     handleGuesses(client._protocol)
+    answerRunning(client)
     announceSignatureAlgorithms(client._protocol, (payload) => this.#send(payload))
     client.on('error', (error: Error) => {
       this.#reason ??= error.message
@@ -200,8 +211,11 @@ export class SshLink {
     return promise
   }
 
-  /** Sends a keep-alive; resolves with whether anything came from the client in time. */
-  isAlive(withinMs: number): Promise<boolean> {
+  /**
+   * Sends a keep-alive; resolves with whether anything came from the client within `ms`, or later on a slow line, where the
+   * keep-alive waits behind visitors' data.
+   */
+  isAlive(ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const finish = (isAlive: boolean): void => {
       clearTimeout(timer)
@@ -209,7 +223,8 @@ export class SshLink {
       resolve(isAlive)
     }
     const heard = (): void => finish(!this.#isEnding)
-    const timer = setTimeout(() => finish(false), withinMs)
+    const patience = Math.min(ms + this.roundTrips.unansweredBytes / SLOW_LINE_RATE, LONGEST_CHECK_MS)
+    const timer = setTimeout(() => finish(false), patience)
     this.#hearing.add(heard)
     if (this.#client._protocol._kexinit === undefined) this.#client._protocol.ping()
     return promise
@@ -297,7 +312,10 @@ export class SshLink {
 
   #forward(at: ForwardAddress, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
     if (this.#undecided++ === 0) this.#heard = 0
+    let isDecided = false
     const decide = (answer: () => void): void => {
+      if (isDecided) return
+      isDecided = true
       this.#undecided--
       if (!this.#isEnding) answer()
     }

@@ -167,6 +167,7 @@ export class SshSession implements LiveSession {
     const forward: Forward = { asked, reply }
     this.#forwards.add(forward)
     if (this.#command) void this.#start(forward, this.#command)
+    else setTimeout(() => this.#promise(forward), this.#options.context.limits.forwardMs).unref()
   }
 
   cancel(address: ForwardAddress): void {
@@ -227,6 +228,12 @@ export class SshSession implements LiveSession {
     this.#command = command
     this.#display.show(terminal)
     for (const forward of [...this.#forwards]) void this.#start(forward, command)
+  }
+
+  /** Accepts a forward that nothing is known of yet, if the command has not come. One that is refused later ends the session. */
+  #promise(forward: Forward): void {
+    if (forward.isCancelled) forward.reply.reject()
+    else if (!this.#command && !this.#isEnded) forward.reply.accept(this.#forwards.announce(forward))
   }
 
   async #start(forward: Forward, command: SshTunnelCommand): Promise<void> {

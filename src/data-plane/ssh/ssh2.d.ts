@@ -26,7 +26,10 @@ declare module 'ssh2' {
     interface Incoming extends EventEmitter {
       readonly _sock: Socket
       readonly _protocol: Protocol
-      readonly _chanMgr: { add(opened: (error: Error | undefined, channel: Channel) => void): number }
+      readonly _chanMgr: {
+        add(opened: (error: Error | undefined, channel: Channel) => void): number
+        get(number: number): Partial<Session> | undefined
+      }
     }
 
     interface Protocol {
@@ -54,6 +57,13 @@ declare module 'ssh2' {
       readonly _handlers: {
         REQUEST_SUCCESS: () => void
         REQUEST_FAILURE: () => void
+        CHANNEL_REQUEST: (
+          protocol: unknown,
+          channel: number,
+          type: string,
+          isReplyWanted: boolean,
+          data: unknown,
+        ) => void
         /** For tests. */
         EXT_INFO: (
           protocol: unknown,
@@ -61,6 +71,7 @@ declare module 'ssh2' {
         ) => void
       }
       forwardedTcpip(channel: number, window: number, packetBytes: number, ends: ForwardedEnds): void
+      channelFailure(channel: number): void
       channelWindowAdjust(channel: number, bytes: number): void
     }
 
@@ -96,6 +107,10 @@ declare module 'ssh2' {
 
     interface Session extends EventEmitter {
       readonly _chanInfo: { readonly outgoing: ChannelSide }
+      /** Set while its command runs. */
+      readonly _channel: Channel | undefined
+      /** The client sends no more input. */
+      readonly _ending: boolean
     }
 
     /** For tests: the client. */

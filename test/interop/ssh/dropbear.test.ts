@@ -1,6 +1,10 @@
 /** What is specific to dropbear: its forms of a forward, its kinds of keys, and how it shows a refusal. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import { TestGateway } from '../../../src/data-plane/ssh/testing/test-gateway.ts'
+import { readSshPublicKey } from '../../../src/lib/ssh-keys/ssh-public-key.ts'
 import { type TcpRange, tcpRange } from '../../support/free-port.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
@@ -66,6 +70,31 @@ describe('dropbear', { skip: missing }, () => {
       assert.match(session?.agent_version ?? '', /^dropbear_/)
     })
   }
+
+  test('a client with keep-alives stays', async (t) => {
+    const sockets: Socket[] = []
+    const gateway = new TestGateway({
+      meet: (socket, peer, then) => {
+        sockets.push(socket)
+        then(peer)
+      },
+    })
+    await gateway.listen()
+    t.after(() => gateway.close())
+    const { fingerprint } = readSshPublicKey(key.publicLine)
+    gateway.credentials.set(fingerprint, { id: 'sshcr_kept', acl: [] })
+    const forward = ['-K', '1', '-R', 'kept.example.test:443:localhost:1']
+    // Once its input has ended, dropbear asks about the connection instead of the terminal.
+    const client = dbclient(t, { sshPort: gateway.port }, key, forward, ['http'], { isInputOpen: true })
+    await client.url()
+    const [socket] = sockets
+    assert.ok(socket)
+    let keepAlives = 0
+    socket.on('data', () => keepAlives++)
+    // After three without an answer it gives up.
+    while (keepAlives < 6 && !socket.destroyed) await Promise.race([once(socket, 'data'), client.ended])
+    assert.equal(gateway.endpoints.addresses.length, 1, client.err())
+  })
 
   test('an unknown key is refused with a message', async (t) => {
     const stranger = makeKey(folder, 'stranger')

@@ -20,14 +20,15 @@ export function makeKey(folder: string, name: string, options: readonly string[]
 /** Runs `dbclient` against a platform, like `ssh()`. */
 export function dbclient(
   owner: Owner,
-  { sshPort }: Platform,
+  { sshPort }: Pick<Platform, 'sshPort'>,
   key: Key,
   args: readonly string[],
   command: readonly string[],
+  options?: Parameters<typeof runClient>[2],
 ): Ssh {
   // `-y` twice: accepts any key of the server, and does not store it.
   const all = ['-y', '-y', '-i', key.file, '-p', String(sshPort), ...args, 'v2@127.0.0.1', ...command]
-  const client = runClient('dbclient', all)
+  const client = runClient('dbclient', all, options)
   owner.after(() => client.stop())
   return client
 }

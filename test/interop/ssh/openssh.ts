@@ -82,9 +82,10 @@ export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
   ])
 }
 
-/** Runs a client of any kind until it is stopped, and records its output. */
-export function runClient(program: string, args: readonly string[]): Ssh {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+/** Runs a client of any kind until it is stopped, and records its output; its input ends at once, or stays open. */
+export function runClient(program: string, args: readonly string[], { isInputOpen = false } = {}): Ssh {
+  const child = spawn(program, args, { stdio: 'pipe' })
+  if (!isInputOpen) child.stdin.end()
   const printed = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed.out += text

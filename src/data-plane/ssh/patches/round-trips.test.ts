@@ -7,8 +7,9 @@ function setUp() {
   const handlers: Record<string, () => void> = {}
   let sent = 0
   const protocol = { ping: () => void sent++, _handlers: handlers, _kexinit: undefined as Buffer | undefined }
-  const trips = new RoundTrips(protocol as unknown as Protocol)
-  return { trips, protocol, answer: () => handlers.REQUEST_FAILURE?.(), sent: () => sent }
+  const line = { bytesOut: 0 }
+  const trips = new RoundTrips(protocol as unknown as Protocol, () => line.bytesOut)
+  return { trips, protocol, line, answer: () => handlers.REQUEST_FAILURE?.(), sent: () => sent }
 }
 
 test('there is no measurement before the first answer', () => {
@@ -49,4 +50,19 @@ test('an unexpected answer is ignored, and a client that leaves hundreds unanswe
   for (let i = 0; i < 500; i++) answer()
   trips.measure()
   assert.deepEqual([trips.lastMs, sent()], [undefined, 500])
+})
+
+test('an answer proves what was sent before its keep-alive, and nothing that was sent later', () => {
+  const { trips, protocol, line, answer } = setUp()
+  line.bytesOut = 500
+  protocol.ping()
+  line.bytesOut = 2000
+  protocol.ping()
+  assert.equal(trips.unansweredBytes, 2000)
+  answer()
+  assert.equal(trips.unansweredBytes, 1500)
+  line.bytesOut = 5000
+  answer()
+  answer()
+  assert.equal(trips.unansweredBytes, 3000)
 })

@@ -6,13 +6,17 @@ const MAX_PENDING = 100
 
 export class RoundTrips {
   readonly #protocol: Protocol
-  readonly #sentAt: number[] = []
+  readonly #bytesOut: () => number
+  /** Keep-alives without an answer: when each was sent, and how many bytes before it. */
+  readonly #pending: { readonly sentAt: number; readonly outBefore: number }[] = []
+  #outProven = 0
   #isLost = false
   #lastMs: number | undefined
 
-  /** From here on nothing else may send global requests that expect an answer. */
-  constructor(protocol: Protocol) {
+  /** `bytesOut`: how many bytes were sent so far. From here on nothing else may send global requests that expect an answer. */
+  constructor(protocol: Protocol, bytesOut: () => number) {
     this.#protocol = protocol
+    this.#bytesOut = bytesOut
     const send = protocol.ping.bind(protocol)
     protocol.ping = () => {
       this.#sent()
@@ -28,19 +32,26 @@ export class RoundTrips {
     return this.#lastMs
   }
 
+  /** Bytes sent since the last keep-alive that was answered: at most as many are still on their way. */
+  get unansweredBytes(): number {
+    return this.#bytesOut() - this.#outProven
+  }
+
   /** Sends a keep-alive, unless one is waiting for its answer. */
   measure(): void {
     const { _kexinit: isExchangingKeys } = this.#protocol
-    if (this.#sentAt.length === 0 && !this.#isLost && isExchangingKeys === undefined) this.#protocol.ping()
+    if (this.#pending.length === 0 && !this.#isLost && isExchangingKeys === undefined) this.#protocol.ping()
   }
 
   #sent(): void {
-    if (this.#sentAt.length >= MAX_PENDING) this.#isLost = true
-    if (!this.#isLost) this.#sentAt.push(performance.now())
+    if (this.#pending.length >= MAX_PENDING) this.#isLost = true
+    if (!this.#isLost) this.#pending.push({ sentAt: performance.now(), outBefore: this.#bytesOut() })
   }
 
   #answered(): void {
-    const sentAt = this.#sentAt.shift()
-    if (sentAt !== undefined && !this.#isLost) this.#lastMs = performance.now() - sentAt
+    const answered = this.#pending.shift()
+    if (!answered) return
+    this.#outProven = answered.outBefore
+    if (!this.#isLost) this.#lastMs = performance.now() - answered.sentAt
   }
 }

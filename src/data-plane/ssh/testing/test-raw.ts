@@ -30,6 +30,7 @@ export const messages = {
   channelClose: 97,
   channelRequest: 98,
   channelSuccess: 99,
+  channelFailure: 100,
 } as const
 
 export interface SigningKey {
@@ -70,7 +71,7 @@ export class RawClient {
   }
 
   /** Logged in with a key of its own. */
-  static async online(gateway: TestGateway): Promise<RawClient> {
+  static async online(gateway: Reached): Promise<RawClient> {
     const raw = await RawClient.atLogin(gateway.port)
     const key = makeKey()
     gateway.credentials.set(fingerprintOf(key.blob), { id: 'sshcr_raw', acl: [] })
@@ -80,7 +81,7 @@ export class RawClient {
   }
 
   /** With a forward of this name, and its command in a terminal that is the client's channel 0. */
-  static async serving(gateway: TestGateway, name = 'raw.example.test'): Promise<RawClient> {
+  static async serving(gateway: Reached, name = 'raw.example.test'): Promise<RawClient> {
     const raw = await RawClient.online(gateway)
     const terminal = await raw.openTerminal(0)
     raw.send(message(messages.channelRequest, terminal, 'exec', false, 'http'))
@@ -128,6 +129,9 @@ export class RawClient {
     this.ssh._sock.destroy()
   }
 }
+
+/** A gateway by its credentials, and the port where it is reached. */
+type Reached = Pick<TestGateway, 'port' | 'credentials'>
 
 interface RawOptions {
   readonly algorithms?: Readonly<Record<string, readonly string[]>>
