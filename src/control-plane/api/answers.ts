@@ -5,9 +5,6 @@ import { refusalOf } from './body.ts'
 import type { Dialect } from './dialect/api-dialect.ts'
 import type { ApiRoute } from './routes.ts'
 
-/** The most that is read of a body after it was refused, in bytes. Its time is limited like that of any request. */
-const MAX_REST_BYTES = 16 * 1024 * 1024
-
 /** The body of an error; `details` holds strings only, since some clients read nothing else. */
 export function errorBody(refusal: Refusal, operationId: string, dialect: Dialect, route?: ApiRoute) {
   return {
@@ -24,25 +21,12 @@ export async function answerError(error: unknown, reply: FastifyReply): Promise<
   // Refusals at a cap are not logged here: the caps log one line a minute.
   if (refusal.status >= 500 && refusal.code !== 'SERVER_BUSY')
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
-  if (refusal.code === 'BODY_TOO_LARGE') readRest(reply)
   const { dialect, id, routeOptions } = reply.request
   return reply
     .code(refusal.status)
     .headers(refusal.headers)
     .type('application/json')
     .send(JSON.stringify(errorBody(refusal, id, dialect, routeOptions.config.route)))
-}
-
-/** Many clients read an answer only once their request is sent; if the connection were closed before, they would see a reset. */
-function readRest(reply: FastifyReply): void {
-  const { raw } = reply.request
-  let left = MAX_REST_BYTES
-  raw.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0) raw.destroy()
-  })
-  // Fastify asks for it.
-  reply.removeHeader('connection')
 }
 
 function toRefusal(error: unknown): Refusal {
