@@ -58,11 +58,16 @@ describe('a user agent filter', () => {
       })
     }
 
-    test(`reads the first of several headers over HTTP/${version}`, async () => {
+    test(`judges each of several headers over HTTP/${version}`, async () => {
       const { name } = await edgeWith({ deny: ['bad'] })
-      assert.equal(await outcome(name, { version, headers: { 'user-agent': ['good', 'bad'] } }), '200')
-      const refused = await outcome(name, { version, headers: { 'user-agent': ['bad', 'good'] } })
-      assert.equal(refused, '403 ERR_USER_AGENT_REFUSED')
+      assert.equal(await outcome(name, { version, headers: { 'user-agent': ['good', 'fine'] } }), '200')
+      for (const agents of [
+        ['good', 'bad'],
+        ['bad', 'good'],
+      ]) {
+        const refused = await outcome(name, { version, headers: { 'user-agent': agents } })
+        assert.equal(refused, '403 ERR_USER_AGENT_REFUSED')
+      }
     })
   }
 })

@@ -1,8 +1,8 @@
 /** Authenticates every API call: checks the key, the address, the rate and the version (D1, D2, D14). */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../../model/errors.ts'
-import type { Principal } from '../records/find-caller.ts'
 import type { RateLimit } from '../records/api-rate-limit.ts'
+import type { Principal } from '../records/find-caller.ts'
 
 export interface ApiAuthentication {
   /** The principal behind a token; undefined when it opens nothing. */

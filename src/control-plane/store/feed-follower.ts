@@ -7,7 +7,7 @@ export interface Followed {
   /** Loads all that is stored; called before the first change, and whenever changes were missed. */
   load(): Promise<void>
   /** Applies changes, oldest first; may see a change twice. What takes long goes on beside later changes. */
-  apply(changes: readonly Change[]): Promise<Unfinished | undefined | void>
+  apply(changes: readonly Change[]): Promise<Unfinished | undefined> | Promise<void>
 }
 
 interface FollowerOptions {

@@ -146,8 +146,8 @@ test('a page of another site may read the operation id in both', async () => {
     const answer = await send('GET', '/api_keys', {}, { ...headers, origin: 'https://example.com' })
     return answer.headers.get('access-control-expose-headers')
   }
-  assert.equal(await exposed(OURS), 'service-operation-id, retry-after')
-  assert.equal(await exposed(THEIRS), 'service-operation-id, ngrok-operation-id, retry-after')
+  assert.equal(await exposed(OURS), 'service-operation-id, service-in-force, retry-after')
+  assert.equal(await exposed(THEIRS), 'service-operation-id, ngrok-operation-id, service-in-force, retry-after')
 })
 
 function checkOperationHeaders({ headers }: Answer, isOurs: boolean): void {
