@@ -6,6 +6,8 @@ import type { DocumentsFuzz, Effect } from './documents.ts'
 const LOOKS = 200
 const PAUSE_MS = 25
 
+const BUDGET_SPENT = 'ERR_POLICY_ANSWER_BUDGET_SPENT'
+
 /** Stores an expression, and visits the edge unless it is refused; returns its effect. */
 export async function serveExpression(fuzz: DocumentsFuzz, expression: string, number: number): Promise<Effect> {
   const seen = `n${number}`
@@ -21,7 +23,8 @@ export async function serveExpression(fuzz: DocumentsFuzz, expression: string, n
   if (!sent.outcome.startsWith('200')) return sent
   for (let i = 0; i < LOOKS; i++) {
     const { headers, status } = await ask(fuzz.edgeEntry, { headers: visitor })
-    if (headers['x-seen'] === seen) {
+    // An expression that spends the budget has the answer refused (D102), with the header in it.
+    if (headers['x-seen'] === seen || headers['postern-error-code'] === BUDGET_SPENT) {
       const turn = await fuzz.longest()
       return { ...(turn.cpuMs > sent.cpuMs ? turn : sent), document: expression, outcome: `served ${status}` }
     }
