@@ -121,6 +121,7 @@ describe('application protocols', () => {
     ['h.test', ['http/1.1'], 'http/1.1'],
     ['h.test', ['x', 'http/1.1'], 'http/1.1'],
     ['h.test', [], ''],
+    ['h.test', ['http/1.0'], 'http/1.0'],
     ['h.test', ['x'], /no application protocol/],
     ['t.test', [], ''],
     ['t.test', ['x'], 'x'],
@@ -202,7 +203,7 @@ describe('servers', () => {
     const server = createServer(serverOptions({}, { key: 'a', offer: 'http', certificate }))
     // Where Node keeps it; from a list it would make a slice of 64 KiB that all buffers share.
     const { ALPNProtocols: kept } = server as unknown as { readonly ALPNProtocols: Buffer }
-    assert.equal(kept.toString('latin1'), '\x02h2\x08http/1.1')
+    assert.equal(kept.toString('latin1'), '\x02h2\x08http/1.1\x08http/1.0')
     assert.equal(kept.buffer.byteLength, kept.length)
   })
 

@@ -71,7 +71,7 @@ function ticketKeys({ secret, scope }: NonNullable<ServerPlan['tickets']>): Buff
 }
 
 /** In wire format. Node copies a view of this kind; a list would hold 64 KiB per server. */
-const httpProtocols = new DataView(Uint8Array.from(Buffer.from('\x02h2\x08http/1.1', 'latin1')).buffer)
+const httpProtocols = new DataView(Uint8Array.from(Buffer.from('\x02h2\x08http/1.1\x08http/1.0', 'latin1')).buffer)
 
 function alpnOptions(offer: Offer): TlsOptions {
   if (offer === 'http') return { ALPNProtocols: httpProtocols }
