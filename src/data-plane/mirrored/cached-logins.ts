@@ -9,6 +9,7 @@ import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
+import { shared } from '../../model/shared.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
@@ -20,7 +21,7 @@ import { SeenLogins } from './seen-logins.ts'
 const ANSWER_MS = LOOKUP_MS + 1000
 
 /** Concurrent lookups. */
-const MAX_LOOKUPS = 200
+const MAX_LOOKUPS = shared.loginLookUps.most
 
 /** Those of them for secrets without our checksum: a flood of made-up cookies must not keep out visitors who have logged in. */
 const MAX_UNPROVEN = MAX_LOOKUPS / 4

@@ -7,6 +7,7 @@ import {
   type Taken,
 } from '../../lib/limits/sliding-counters.ts'
 import type { Answer, Argument } from '../../link/calls/call-link.ts'
+import { shared } from '../../model/shared.ts'
 import { CounterAsks, OWNER_MS } from './counter-asks.ts'
 import { KeyOwners } from './key-owners.ts'
 import type { WorkerCalls, WorkerPeers } from './worker-peers.ts'
@@ -58,7 +59,7 @@ export class SharedCounters implements Counters {
   constructor(peers: WorkerPeers, options: SharedCountersOptions = {}) {
     const { now = () => performance.now(), withinMs = OWNER_MS } = options
     this.#peers = peers
-    this.#own = options.own ?? new SlidingCounters({ now })
+    this.#own = options.own ?? new SlidingCounters({ now, maxKeys: shared.rateLimitCounters.most })
     this.#owners = new KeyOwners(peers)
     this.#withinMs = withinMs
     const local = (key: string, rate: Rate): Taken => this.#countHere(key, rate)

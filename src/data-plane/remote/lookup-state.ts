@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SharedTurns } from '../../lib/limits/shared-turns.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { clientKeyOf } from '../../lib/net/client-key.ts'
+import { shared } from '../../model/shared.ts'
 
 /** The state of something that is looked up. */
 export interface LookedUp {
@@ -47,11 +48,7 @@ const OLD_MS = 5000
 /** Pause between two look-ups of what nobody has, in milliseconds: strangers may ask for it as often as they like. */
 const APART_MS = 50
 
-/**
- * Most look-ups of names at once, and most that wait for one and for how long, in milliseconds: strangers can make up any number
- * of names.
- */
-const MAX_ASKED = 500
+/** Most look-ups that wait for their turn, and for how long, in milliseconds: strangers can make up any number of names. */
 const MAX_WAITING = 2000
 const WAIT_MS = 2000
 
@@ -69,7 +66,7 @@ export class Asking {
   readonly counted = { total: 0, failed: 0 }
   /** Whether the last look-up failed. */
   isFailing = false
-  readonly #turns = new SharedTurns({ atOnce: MAX_ASKED, waiting: MAX_WAITING, waitMs: WAIT_MS })
+  readonly #turns = new SharedTurns({ atOnce: shared.nameLookUps.most, waiting: MAX_WAITING, waitMs: WAIT_MS })
 
   /** `now` is a clock that never jumps, in milliseconds. */
   constructor(log: Logger, now: () => number) {

@@ -1,4 +1,5 @@
 /** Turns at work that goes on a bounded number of times at once, shared by owners: while others wait, one has a quarter. */
+import { Shares } from './shares.ts'
 
 interface SharedTurnsOptions {
   /** Most turns at once. */
@@ -24,22 +25,27 @@ type Waiting = (hasTurn: boolean) => void
  */
 export class SharedTurns {
   readonly #options: SharedTurnsOptions
-  readonly #quarter: number
-  #taken = 0
-  readonly #takenBy = new Map<string, number>()
+  readonly #taken: Shares
+  readonly #places: Shares
   /** Those that wait, oldest first, by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
-  #waitingCount = 0
 
   constructor(options: SharedTurnsOptions) {
     this.#options = options
-    this.#quarter = Math.max(1, options.atOnce / 4)
+    this.#taken = new Shares(options.atOnce)
+    this.#places = new Shares(options.waiting)
   }
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
   take(owner: string): true | Promise<boolean> {
     // While somebody waits, every place is taken.
-    if (this.#taken < this.#options.atOnce) return this.#begin(owner)
+    if (this.#taken.used < this.#options.atOnce) return this.#begin(owner)
+    const giver = this.#places.giver(owner)
+    if (giver !== undefined) {
+      const [oldest] = this.#waiting.get(giver) ?? []
+      if (!oldest) return Promise.resolve(false)
+      this.#leave(giver, oldest)
+    }
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(() => this.#leave(owner, settle), this.#options.waitMs).unref()
     const settle: Waiting = (hasTurn) => {
@@ -49,17 +55,13 @@ export class SharedTurns {
     const same = this.#waiting.get(owner)
     if (same) same.add(settle)
     else this.#waiting.set(owner, new Set([settle]))
-    this.#waitingCount++
-    if (this.#waitingCount > this.#options.waiting) this.#giveUp(owner)
+    this.#places.add(owner, 1)
     return promise
   }
 
   /** A turn of this owner is over. */
   over(owner: string): void {
-    const left = (this.#takenBy.get(owner) ?? 0) - 1
-    if (left > 0) this.#takenBy.set(owner, left)
-    else this.#takenBy.delete(owner)
-    this.#taken--
+    this.#taken.add(owner, -1)
     const next = this.#next()
     const [first] = this.#waiting.get(next ?? '') ?? []
     if (next === undefined || !first) return
@@ -69,25 +71,15 @@ export class SharedTurns {
   }
 
   #begin(owner: string): true {
-    this.#taken++
-    this.#takenBy.set(owner, (this.#takenBy.get(owner) ?? 0) + 1)
+    this.#taken.add(owner, 1)
     return true
   }
 
-  /** The first owner that has less than a quarter; when all who wait have more, the first of them. */
+  /** The first owner that has less than its share; when all who wait have more, the first of them. */
   #next(): string | undefined {
-    for (const owner of this.#waiting.keys()) if ((this.#takenBy.get(owner) ?? 0) < this.#quarter) return owner
     const [first] = this.#waiting.keys()
+    for (const owner of this.#waiting.keys()) if (!this.#taken.hasShare(owner)) return owner
     return first
-  }
-
-  /** `newcomer` gives up, unless others have more that wait. */
-  #giveUp(newcomer: string): void {
-    let most = newcomer
-    const count = (owner: string): number => this.#waiting.get(owner)?.size ?? 0
-    for (const owner of this.#waiting.keys()) if (count(owner) > count(most)) most = owner
-    const [oldest] = this.#waiting.get(most) ?? []
-    if (oldest) this.#leave(most, oldest)
   }
 
   #leave(owner: string, waiting: Waiting): void {
@@ -99,7 +91,7 @@ export class SharedTurns {
   #remove(owner: string, waiting: Waiting): void {
     const same = this.#waiting.get(owner)
     if (!same?.delete(waiting)) return
-    this.#waitingCount--
+    this.#places.add(owner, -1)
     this.#waiting.delete(owner)
     if (same.size > 0) this.#waiting.set(owner, same)
   }

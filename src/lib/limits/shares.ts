@@ -17,6 +17,8 @@ export class Shares {
   /** What all owners hold together. */
   used = 0
   readonly #room: number
+  /** One thing is every owner's share. */
+  readonly #share: number
   readonly #held = new Map<string, number>()
   #largest = ''
   /** Whether the largest owner has given up something, so that another may be larger by now. */
@@ -26,17 +28,23 @@ export class Shares {
 
   constructor(room: number) {
     this.#room = room
+    this.#share = Math.max(1, room * MOST)
   }
 
   heldBy(owner: string): number {
     return this.#held.get(owner) ?? 0
   }
 
+  /** Whether an owner has its share or more. */
+  hasShare(owner: string): boolean {
+    return this.heldBy(owner) >= this.#share
+  }
+
   /** Who must give up something before `owner` can have this much more: nobody, or the owner itself, when it has its share. */
   giver(owner: string, amount = 1): string | undefined {
     if (this.used + amount <= this.#room) return undefined
     const own = this.heldBy(owner) + amount
-    if (own > this.#room * MOST) return owner
+    if (own > this.#share) return owner
     const largest = this.#findLargest()
     return this.heldBy(largest) >= own ? largest : owner
   }

@@ -22,8 +22,6 @@ export interface Taken {
   readonly waitMs: number
 }
 
-/** The most counters, of all owners and window lengths together; one takes about 500 bytes. */
-const MAX_KEYS = 100_000
 /**
  * How many lists of counters each new key looks at, and how many expired ones it may remove of each: more than one, so that
  * their number shrinks, and the end of the lists is reached although it moves on.
@@ -68,8 +66,11 @@ export class SlidingCounters implements Counters {
   readonly #now: () => number
   readonly #shares: Shares
 
-  /** `now` is in milliseconds, of a clock that never goes back. */
-  constructor({ now = () => performance.now(), maxKeys = MAX_KEYS } = {}) {
+  /**
+   * `now` is in milliseconds, of a clock that never goes back. At most `maxKeys` counters are kept, of all owners and window
+   * lengths together; one takes about 500 bytes.
+   */
+  constructor({ now = () => performance.now(), maxKeys = 100_000 } = {}) {
     this.#now = now
     this.#shares = new Shares(maxKeys)
   }
