@@ -135,3 +135,10 @@ describe('a large body of', () => {
     assert.ok(turns >= 9, `${turns} turns`)
   })
 })
+
+test('names that are not wanted are passed over unread, however many', async (t) => {
+  const parse = t.mock.method(JSON, 'parse')
+  const body = Buffer.from(`{${'"a":1,'.repeat(10_000)}"sign\\u0061ture":2,"other":3}`)
+  assert.deepEqual(Object.fromEntries(await jsonFields(body, ['signature'])), { signature: 2 })
+  assert.equal(parse.mock.callCount(), 2)
+})

@@ -44,7 +44,7 @@ export function formField(body: Buffer, name: string): string | undefined {
   for (let at = 0, fields = 0; at < body.length && fields < MAX_FORM_FIELDS; fields++) {
     const next = body.indexOf('&', at)
     const end = next === -1 ? body.length : next
-    if (end - at <= MAX_FIELD_BYTES) {
+    if (body[at] === prefix.charCodeAt(0) && end - at <= MAX_FIELD_BYTES) {
       const pair = body.toString('latin1', at, end)
       if (pair.startsWith(prefix)) return new URLSearchParams(pair).get(name) ?? undefined
     }
@@ -61,6 +61,8 @@ class FieldScan {
   #at = 0
   #depth = 0
   #isInString = false
+  /** Whether there are escapes in the last string. */
+  #hasEscapes = false
   /** Where the last string at depth 1 began and ended: the name of a field, until a colon follows. */
   #textFrom = 0
   #textTo = 0
@@ -85,7 +87,10 @@ class FieldScan {
 
   #inString(byte: number): void {
     // An escaped byte cannot end the string.
-    if (byte === BACKSLASH) this.#at++
+    if (byte === BACKSLASH) {
+      this.#at++
+      this.#hasEscapes = true
+    }
     if (byte !== QUOTE) return
     this.#isInString = false
     if (this.#depth === 1) this.#textTo = this.#at + 1
@@ -95,6 +100,7 @@ class FieldScan {
   #outside(byte: number): boolean {
     if (byte === QUOTE) {
       this.#isInString = true
+      this.#hasEscapes = false
       if (this.#depth === 1) this.#textFrom = this.#at
     } else if (byte === BRACE || byte === BRACKET) {
       this.#depth++
@@ -113,8 +119,11 @@ class FieldScan {
   }
 
   #wantedName(): string | undefined {
-    if (this.#textTo - this.#textFrom > MAX_NAME_BYTES) return undefined
-    const name = parseJson(this.#body.toString('utf8', this.#textFrom, this.#textTo))
+    const [from, to] = [this.#textFrom, this.#textTo]
+    if (to - from > MAX_NAME_BYTES) return undefined
+    // A name is read only when it can be one of them: a body may have a million others.
+    if (!this.#hasEscapes && !this.#names.some((name) => name.length === to - from - 2)) return undefined
+    const name = parseJson(this.#body.toString('utf8', from, to))
     return typeof name === 'string' && this.#names.includes(name) ? name : undefined
   }
 
