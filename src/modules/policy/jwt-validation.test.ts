@@ -364,6 +364,16 @@ describe('keys', () => {
     assert.equal(server.asked.length, 2)
   })
 
+  test('that are larger than any issuer uses are as good as none', async () => {
+    // A large exponent makes each check as costly as a large modulus does, and such a key is made sooner.
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicExponent: 0x1_00_00_01 })
+    const large = { alg: 'RS256', key: privateKey, jwk: { ...(await exportJWK(publicKey)), kid: 'large' } }
+    const { phases, server } = setUp()
+    server.sets[KEYS] = { keys: [large.jwk, { ...rsa.jwk, n: 'A'.repeat(684), kid: 'larger' }, rsa.jwk] }
+    assert.equal(await withToken(phases, await sign({}, rsa)), undefined)
+    isRefused(await withToken(phases, await sign({}, large)))
+  })
+
   test('are fetched again for a token with an unknown key, but not often', async () => {
     const { phases, server, later } = setUp()
     const token = await sign({ exp: NOW + 7200 }, other)

@@ -13,6 +13,10 @@ export const KEYS_UNKNOWN_MS = 30_000
 const MAX_BYTES = 256 * 1024
 const MAX_KEYS = 100
 
+/** The longest modulus and exponent of an RSA key, in characters of base64url: 4,096 and 24 bits. */
+const MAX_MODULUS = 683
+const MAX_EXPONENT = 4
+
 /** Keys cannot be fetched now. The message can be logged. */
 export class KeysUnavailable extends Error {
   constructor(reason: string, options?: ErrorOptions) {
@@ -36,7 +40,8 @@ async function readKeys(url: string, fetch: Fetch): Promise<readonly JWK[]> {
   const set = await readJson(body, { maxDepth: 8, maxValues: 50_000 })
   if (!isKeySet(set)) throw new KeysUnavailable(`${host} did not answer with a set of keys`)
   if (set.keys.length > MAX_KEYS) throw new KeysUnavailable(`${host} answered with more than ${MAX_KEYS} keys`)
-  return set.keys
+  // Checking with a larger one takes many times of what a token pays.
+  return set.keys.filter(({ n = '', e = '' }) => String(n).length <= MAX_MODULUS && String(e).length <= MAX_EXPONENT)
 }
 
 function isKeySet(value: unknown): value is JSONWebKeySet {

@@ -2,12 +2,21 @@
 import type { JWK } from 'jose'
 import { BadJson, parseJson } from '../../../lib/text/json.ts'
 import { KEYS_FRESH_MS, KEYS_UNKNOWN_MS, type KeySource, KeysUnavailable } from './jwt-keys.ts'
+import type { Meter } from './policy-traffic.ts'
 
 /** How far the clock of an issuer may differ, in seconds. */
 const CLOCK_TOLERANCE = 60
 
 /** How many keys are tried for a token that does not name its key. */
 const MAX_TRIED_KEYS = 10
+
+/** The price of reading a token, and of checking it with one key: with most algorithms, and with those that take longest. */
+const READ_STEPS = 20_000
+const KEY_STEPS = 80_000
+const SLOW_KEY_STEPS: ReadonlyMap<unknown, number> = new Map([
+  ['ES384', 400_000],
+  ['ES512', 800_000],
+])
 
 const MAX_VALUES = 2000
 const MAX_DEPTH = 16
@@ -44,23 +53,38 @@ async function loadJose(): Promise<Jose> {
   return loaded
 }
 
-/** Rejects with `BadToken` or `KeysUnavailable`. `type` is the `type` of the settings. */
-type VerifyToken = (token: string, type: string) => Promise<ReadToken>
+/** Rejects with `BadToken`, `KeysUnavailable`, or what the meter throws. `type` is the `type` of the settings. */
+type VerifyToken = (token: string, type: string, meter: Meter) => Promise<ReadToken>
 
 export function tokenVerifier(rules: TokenRules): VerifyToken {
   const ringOf = keyRings()
-  return async (token, type) => verify(token, type, rules, ringOf, await loadJose())
+  return async (token, type, meter) => {
+    meter.charge(READ_STEPS)
+    const read = readToken(token)
+    const keySteps = SLOW_KEY_STEPS.get(read.header.alg) ?? KEY_STEPS
+    const jose = await loadJose()
+    const checkBy: CheckBy = (sets) =>
+      check(jose, token, { ring: ringOf(sets, jose), rules, pay: () => meter.charge(keySteps) })
+    await verify(read, type, rules, checkBy)
+    return read
+  }
 }
 
-async function verify(token: string, type: string, rules: TokenRules, ringOf: RingOf, jose: Jose): Promise<ReadToken> {
-  const read = readToken(token)
-  const { header, payload } = read
+/** What is wrong with a token by the keys of these sets; undefined when nothing is. */
+type CheckBy = (sets: readonly (readonly JWK[])[]) => Promise<string | undefined>
+
+async function verify(
+  { header, payload }: ReadToken,
+  type: string,
+  rules: TokenRules,
+  checkBy: CheckBy,
+): Promise<void> {
   if (!typesOf(type).includes(typeIn(header))) throw new BadToken('its type is not the one that was asked for')
   const { sets, isPartial } = await usableKeys(rules.sources, KEYS_FRESH_MS)
-  let fault = await check(jose, token, ringOf(sets, jose), rules)
+  let fault = await checkBy(sets)
   if (fault && mayHaveAnotherKey(fault, header)) {
     const again = await usableKeys(rules.sources, KEYS_UNKNOWN_MS)
-    fault = await check(jose, token, ringOf(again.sets, jose), rules)
+    if (!areSame(again.sets, sets)) fault = await checkBy(again.sets)
     // The right key may be in a set that could not be fetched.
     if (fault && (isPartial || again.isPartial)) throw new KeysUnavailable('some keys cannot be fetched')
   }
@@ -68,7 +92,10 @@ async function verify(token: string, type: string, rules: TokenRules, ringOf: Ri
   if (typeof payload.iat === 'number' && payload.iat > rules.now() / 1000 + CLOCK_TOLERANCE) {
     throw new BadToken('it was issued in the future')
   }
-  return read
+}
+
+function areSame(sets: readonly unknown[], others: readonly unknown[]): boolean {
+  return sets.length === others.length && sets.every((set, i) => set === others[i])
 }
 
 type KeyRing = ReturnType<Jose['createLocalJWKSet']>
@@ -78,7 +105,7 @@ type RingOf = (sets: readonly (readonly JWK[])[], jose: Jose) => KeyRing
 function keyRings(): RingOf {
   let last: { readonly sets: readonly (readonly JWK[])[]; readonly ring: KeyRing } | undefined
   return (sets, jose) => {
-    if (last?.sets.length === sets.length && sets.every((set, i) => set === last?.sets[i])) return last.ring
+    if (last && areSame(last.sets, sets)) return last.ring
     const ring = jose.createLocalJWKSet({ keys: sets.flat() })
     last = { sets, ring }
     return ring
@@ -135,8 +162,15 @@ async function usableKeys(
   return { sets, isPartial: failures.length > 0 }
 }
 
-/** What is wrong with the token; undefined when nothing is. */
-async function check(jose: Jose, token: string, ring: KeyRing, rules: TokenRules): Promise<string | undefined> {
+interface Checking {
+  readonly ring: KeyRing
+  readonly rules: TokenRules
+  /** Pays for a check with one key. */
+  readonly pay: () => void
+}
+
+async function check(jose: Jose, token: string, { ring, rules, pay }: Checking): Promise<string | undefined> {
+  pay()
   const options = {
     algorithms: [...rules.algorithms],
     issuer: [...rules.issuers],
@@ -154,6 +188,7 @@ async function check(jose: Jose, token: string, ring: KeyRing, rules: TokenRules
     let tried = 0
     for await (const key of error) {
       if (++tried > MAX_TRIED_KEYS) break
+      if (tried > 1) pay()
       try {
         await jose.jwtVerify(token, key, options)
         return undefined

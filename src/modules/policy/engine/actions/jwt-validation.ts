@@ -7,9 +7,6 @@ import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
 import type { Moment } from '../moment.ts'
 import { mapOf } from '../phase-settings.ts'
 
-/** The price of verifying a token, whose signature may need several keys. */
-const TOKEN_STEPS = 100_000
-
 /** The `Retry-After` of a request whose body could not be read for lack of memory, in seconds. */
 const BODY_RETRY_SECONDS = 5
 
@@ -50,9 +47,8 @@ export const jwtValidation = defineAction({
     }
 
     async function judge(token: string, { type }: TokenSource, { budget }: Moment): Promise<ReadToken | Refused> {
-      budget.charge(TOKEN_STEPS)
       try {
-        return await verify(token, type)
+        return await verify(token, type, budget)
       } catch (error) {
         if (error instanceof BadToken) {
           tools.log.debug({ reason: error.message }, 'token refused')
