@@ -18,7 +18,7 @@ const MAX_RETRIES = 3
 
 /** The price of an attempt in steps, and how many bytes of its answer cost one. */
 const CALL_STEPS = 20_000
-const BYTES_A_STEP = 4
+const BYTES_A_STEP = 2
 
 /** The most requests of one action at the same time; each may last as long as its timeout allows. */
 const MAX_UNDER_WAY = 100
@@ -79,8 +79,9 @@ export const httpRequest = defineAction({
         moment.budget.charge(CALL_STEPS)
         const answer = await attempt(tools.fetch, sent, Math.max(1, endsAt - startedAt))
         if (!(answer instanceof FetchFault)) moment.budget.charge(answer.body.length / BYTES_A_STEP)
-        tries.push({ answer, millis: tools.now() - startedAt })
-        moment.attempts = [...moment.attempts, attemptOf(sent, answer)]
+        const text = answer instanceof FetchFault ? '' : answer.body.toString('utf8')
+        tries.push({ answer, text, millis: tools.now() - startedAt })
+        moment.attempts = [...moment.attempts, attemptOf(sent, answer, text)]
       } while (tries.length <= MAX_RETRIES && tools.now() < endsAt && isRetried(isWanted, moment))
       moment.results.set('http_request', resultOf(sent, tries))
       const last = tries.at(-1)?.answer
@@ -118,6 +119,8 @@ interface Sent extends FetchRequest {
 
 interface Try {
   readonly answer: FetchAnswer | FetchFault
+  /** The body of the answer. */
+  readonly text: string
   readonly millis: number
 }
 
@@ -154,10 +157,10 @@ function isRetried(isWanted: Evaluate | undefined, moment: Moment): boolean {
   }
 }
 
-function attemptOf(sent: Sent, answer: FetchAnswer | FetchFault): Attempt {
+function attemptOf(sent: Sent, answer: FetchAnswer | FetchFault, body: string): Attempt {
   const req = requestOf(sent)
   if (answer instanceof FetchFault) return { req, error: answer.message }
-  const res = { ...answerOf(answer), statusCode: BigInt(answer.status), body: textOf(answer) }
+  const res = { ...answerOf(answer), statusCode: BigInt(answer.status), body }
   return { req, res: mapOf(res) }
 }
 
@@ -178,7 +181,7 @@ function resultOf(sent: Sent, tries: readonly Try[]): ReadonlyMap<string, unknow
     const { reason = 'unreachable', message = '' } = last?.answer instanceof FetchFault ? last.answer : {}
     return mapOf({ attempts, req, error: mapOf({ code: reason, message }) })
   }
-  const res = mapOf({ ...answerOf(last.answer), time_ms: String(last.millis), body: textOf(last.answer) })
+  const res = mapOf({ ...answerOf(last.answer), time_ms: String(last.millis), body: last.text })
   return mapOf({ attempts, req, res })
 }
 
@@ -192,8 +195,4 @@ function answerOf({ headers, status, address = '' }: FetchAnswer) {
   const header = new Map<string, string[]>()
   for (const [name, value] of headers) header.set(name, [...(header.get(name) ?? []), value])
   return { header, status_code: BigInt(status), resolved_ip: address }
-}
-
-function textOf({ body }: FetchAnswer): string {
-  return body.toString('utf8')
 }
