@@ -6,6 +6,9 @@ interface Payer {
   write(characters: number): void
 }
 
+/** What it takes to find a group of a match is paid for like writing this many characters. */
+const GROUP_CHARACTERS = 20
+
 /**
  * Compiles a pattern that was checked before (`pattern.ts`). Callers of the result must bound the length of `text`; it throws
  * when its own is over `most`.
@@ -18,16 +21,17 @@ export function compileReplacement(
   const groups = compiled.groupCount()
   return (text, replacement, payer) => {
     const matcher = compiled.matcher(text)
+    const pieces = piecesOf(replacement, groups)
     let replaced = ''
     let at = 0
     while (matcher.find()) {
       payer.write(matcher.start() - at + replacement.length)
       replaced += text.slice(at, matcher.start())
-      replaced += fillGroups(replacement, groups, (i) => {
-        const group = matcher.group(i) ?? ''
-        payer.write(group.length)
-        return group
-      })
+      for (const piece of pieces) {
+        const written = typeof piece === 'string' ? piece : (matcher.group(piece) ?? '')
+        if (typeof piece === 'number') payer.write(written.length + GROUP_CHARACTERS)
+        replaced += written
+      }
       at = matcher.end()
       if (replaced.length > most) break
     }
@@ -36,14 +40,18 @@ export function compileReplacement(
   }
 }
 
-/** Fills in `$1`, `${1}` and `$$`; a group that the pattern does not have is empty. */
-function fillGroups(replacement: string, groups: number, group: (i: number) => string): string {
-  return replacement.replace(
+/** A replacement as texts and numbers of groups: `$1`, `${1}` and `$$`; a group that the pattern does not have is empty. */
+function piecesOf(replacement: string, groups: number): (string | number)[] {
+  const pieces: (string | number)[] = []
+  let at = 0
+  for (const { 0: found, 1: dollar, 2: bare, 3: braced, index } of replacement.matchAll(
     /\$(?:(\$)|(\d{1,2})|\{(\d{1,2})\})/g,
-    (_, dollar?: string, bare?: string, braced?: string) => {
-      if (dollar !== undefined) return '$'
-      const i = Number(bare ?? braced)
-      return i <= groups ? group(i) : ''
-    },
-  )
+  )) {
+    pieces.push(replacement.slice(at, index))
+    const group = Number(bare ?? braced)
+    if (dollar !== undefined) pieces.push('$')
+    else if (group <= groups) pieces.push(group)
+    at = index + found.length
+  }
+  return [...pieces, replacement.slice(at)].filter((piece) => piece !== '')
 }

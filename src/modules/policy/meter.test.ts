@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import type { SlidingCounters } from '../../lib/limits/sliding-counters.ts'
@@ -67,6 +68,18 @@ describe('the meter of a request', () => {
     })
   }
 
+  test('each group that a replacement fills in costs, however short', async () => {
+    const ctx = slashes(300)
+    assert.deepEqual(
+      await ask(compile({ inbound: [on('true', 'url-rewrite', { from: '(/)', to: '$1'.repeat(100) })] }), ctx),
+      spent,
+    )
+    assert.equal(
+      await ask(compile({ inbound: [on('true', 'url-rewrite', { from: '(/)', to: '$1'.repeat(10) })] }), ctx),
+      undefined,
+    )
+  })
+
   test('a URL that a rule doubles again and again ends as an error', async () => {
     const ctx = request({ target: '/aaaaaaaa', path: '/aaaaaaaa' })
     const doubling = { type: 'url-rewrite', config: { from: 'a', to: 'aa' } }
@@ -131,6 +144,31 @@ describe('the meter of a request', () => {
     const others = Array.from({ length: 80 }, (_, i) => ({ actions: [check(`secret ${i}`)] }))
     assert.deepEqual(await ask(compile({ inbound: others }), asked()), spent)
     assert.ok(reads < 20, String(reads))
+  })
+
+  test('a token pays for each key that it is tried with', async () => {
+    const key = () => generateKeyPairSync('ec', { namedCurve: 'P-521' }).publicKey.export({ format: 'jwk' })
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const token = `${part({ alg: 'ES512' })}.${part({ iss: 'a', exp: 4_000_000_000 })}.${'A'.repeat(176)}`
+    const validation = {
+      type: 'jwt-validation',
+      config: {
+        issuer: { allow_list: [{ value: 'a' }] },
+        http: { tokens: [{ type: 'jwt', method: 'header', name: 'x-token' }] },
+        jws: { allowed_algorithms: ['ES512'], keys: { sources: { additional_jkus: ['https://a.example/'] } } },
+      },
+    }
+    const tried = async (count: number): Promise<Verdict | undefined> => {
+      const body = Buffer.from(JSON.stringify({ keys: Array.from({ length: count }, key) }))
+      const fetch = () => Promise.resolve({ status: 200, headers: new Headers(), body })
+      return ask(
+        compile({ inbound: [{ actions: [validation] }] }, { tools: { fetch } }),
+        request({ headers: { 'x-token': token } }),
+      )
+    }
+    assert.equal(refusal(await tried(1)), 'TOKEN_REQUIRED')
+    assert.equal(refusal(await tried(2)), 'TOKEN_REQUIRED')
+    assert.deepEqual(await tried(3), spent)
   })
 
   test('at most 8 actions call other servers', async () => {
