@@ -30,6 +30,25 @@ export const shared = {
     },
     atBound: '503 with `Retry-After`',
   },
+  bodyMemory: {
+    what: 'memory for request bodies that modules read',
+    ...{
+      most: 64,
+      unit: 'MiB of each node (`--body-memory`)',
+      by: 'edge, which has half of what others leave, and source, which has a quarter',
+    },
+    atBound: '503 with `Retry-After`',
+  },
+  heldConnections: {
+    what: 'connections that wait until their edge is found or compiled',
+    ...{ most: 1024, unit: 'at once at each worker', by: 'source' },
+    atBound: 'the oldest of the source with most is closed',
+  },
+  apiHandshakes: {
+    what: 'handshakes of API callers (`--api-tls`)',
+    ...{ most: 1024, unit: 'at once', by: 'source' },
+    atBound: 'the oldest of the source with most is closed',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */

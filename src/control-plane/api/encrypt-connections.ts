@@ -2,13 +2,13 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTlsServer, type SecureContextOptions } from 'node:tls'
+import { SharedPlaces } from '../../lib/limits/shared-places.ts'
+import { clientKeyOf } from '../../lib/net/client-key.ts'
+import { shared } from '../../model/shared.ts'
 import type { OwnCertificate } from './own-certificate.ts'
 
 /** How long a handshake may take, in milliseconds. */
 const HANDSHAKE_MS = 10_000
-
-/** The most handshakes at once; further connections are closed before TLS costs anything. */
-const MAX_SHAKING = 1024
 
 interface EncryptOptions {
   readonly certificate: OwnCertificate
@@ -26,6 +26,12 @@ export function encryptConnections(
   { certificate, tls, mayShake }: EncryptOptions,
 ): { renew(): void; stop(): void } {
   const shaking = new Map<string, Socket>()
+  const places = new SharedPlaces<Socket>(shared.apiHandshakes.most)
+  const over = (path: string): void => {
+    const socket = shaking.get(path)
+    if (socket) places.leave(socket)
+    shaking.delete(path)
+  }
   const listeners = server.listeners('connection')
   server.removeAllListeners('connection')
   const secure = createTlsServer({
@@ -42,7 +48,7 @@ export function encryptConnections(
     },
   })
   secure.on('secureConnection', (socket) => {
-    shaking.delete(pathOf(socket))
+    over(pathOf(socket))
     for (const listener of listeners) Reflect.apply(listener, server, [socket])
   })
   secure.on('tlsClientError', (_error, socket) => socket.destroy())
@@ -50,14 +56,16 @@ export function encryptConnections(
     // A peer may leave during the handshake; without a listener its error would be fatal.
     socket.on('error', () => {})
     if (socket.destroyed) return
-    if (shaking.size >= MAX_SHAKING || !mayShake(socket.remoteAddress ?? '')) {
+    const { remoteAddress = '' } = socket
+    if (!mayShake(remoteAddress)) {
       socket.destroy()
       return
     }
+    places.take(socket, clientKeyOf(remoteAddress))?.destroy()
     const path = pathOf(socket)
     shaking.set(path, socket)
     socket.once('close', () => {
-      if (shaking.get(path) === socket) shaking.delete(path)
+      if (shaking.get(path) === socket) over(path)
     })
     secure.emit('connection', socket)
   })

@@ -4,6 +4,7 @@
  * One thing: one table.
  */
 import { logFormats, logLevels } from '../../lib/log/create-log.ts'
+import { shared } from '../../model/shared.ts'
 import { acmeTable } from './acme-table.ts'
 import { certificateTable } from './certificate-table.ts'
 import * as parse from './parse-value.ts'
@@ -235,7 +236,7 @@ export const table = {
     isLive: true,
   }),
   bodyMemory: setting('body-memory <size>', parse.size, {
-    default: '64MiB',
+    default: `${shared.bodyMemory.most}MiB`,
     about:
       'memory for request bodies that modules read, such as webhooks to verify; when it is used up, visitors get 503. Divided among workers, each of which gets at least 48 MiB',
     example: '256MiB',

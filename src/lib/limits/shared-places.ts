@@ -1,0 +1,51 @@
+/** A bounded number of places, shared by owners: when all are taken, the oldest holder of the owner with most gives way. */
+import { Shares } from './shares.ts'
+
+/**
+ * @example
+ * places.take(socket, source)?.destroy()
+ * socket.once('close', () => places.leave(socket))
+ */
+export class SharedPlaces<Holder> {
+  readonly #shares: Shares
+  readonly #owners = new Map<Holder, string>()
+  /** Oldest first. */
+  readonly #held = new Map<string, Set<Holder>>()
+
+  constructor(most: number) {
+    this.#shares = new Shares(most)
+  }
+
+  /** All who hold a place. */
+  get holders(): Holder[] {
+    return [...this.#owners.keys()]
+  }
+
+  has(holder: Holder): boolean {
+    return this.#owners.has(holder)
+  }
+
+  /** Takes a place; returns the holder that has lost its own for it, if any. */
+  take(holder: Holder, owner: string): Holder | undefined {
+    const giver = this.#shares.giver(owner)
+    const [oldest] = (giver !== undefined && this.#held.get(giver)) || []
+    if (oldest !== undefined) this.leave(oldest)
+    const same = this.#held.get(owner)
+    if (same) same.add(holder)
+    else this.#held.set(owner, new Set([holder]))
+    this.#owners.set(holder, owner)
+    this.#shares.add(owner, 1)
+    return oldest
+  }
+
+  /** Gives the place back; a second call does nothing. */
+  leave(holder: Holder): void {
+    const owner = this.#owners.get(holder)
+    if (owner === undefined) return
+    this.#owners.delete(holder)
+    const same = this.#held.get(owner)
+    same?.delete(holder)
+    if (same?.size === 0) this.#held.delete(owner)
+    this.#shares.add(owner, -1)
+  }
+}
