@@ -146,6 +146,22 @@ describe('the meter of a request', () => {
     assert.ok(reads < 20, String(reads))
   })
 
+  test('each form of a long URL that a webhook may sign costs', async () => {
+    const headers = {
+      'x-hubspot-signature-v3': `${'0'.repeat(43)}=`,
+      'x-hubspot-request-timestamp': '0',
+    }
+    const check = (_: unknown, i: number) => ({
+      type: 'verify-webhook',
+      config: { provider: 'hubspot', secret: `secret ${i}`, enforce: false },
+    })
+    const phases = compile({ inbound: [{ actions: Array.from({ length: 10 }, check) }] })
+    const asked = (length: number) =>
+      request({ method: 'POST', headers, body: 'a', target: `/${'%3A'.repeat(length / 3)}` })
+    assert.equal(await ask(phases, asked(300)), undefined)
+    assert.deepEqual(await ask(phases, asked(38_000)), spent)
+  })
+
   test('a token pays for each key that it is tried with', async () => {
     const key = () => generateKeyPairSync('ec', { namedCurve: 'P-521' }).publicKey.export({ format: 'jwk' })
     const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

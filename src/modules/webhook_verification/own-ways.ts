@@ -25,7 +25,7 @@ export function verifyTwilio(
     if (isForm) meter.charge(body.length * FORM_STEPS_A_BYTE)
     const fields = isForm ? formFields(body) : ''
     if (fields === undefined || (!isForm && body.length > 0 && !(await isBodyOf(ctx.query, body, meter)))) return false
-    return urlsOf(ctx).some((url) => {
+    return urlsOf(ctx, meter).some((url) => {
       const expected = createHmac('sha1', secret).update(url).update(fields).digest('base64')
       return isSameText(signature, expected)
     })
@@ -84,12 +84,17 @@ async function mailgunFields(body: Buffer, meter: Meter): Promise<readonly unkno
 /** How much white space may come before JSON. */
 const MAX_BLANK_BYTES = 64
 
+/** The steps of making and hashing a character of a URL. */
+const URL_STEPS_A_CHARACTER = 3
+
 /** The URL of a request as its sender may have signed it: with and without the default port and needless escapes. */
-export function urlsOf({ scheme, authority, target }: RequestContext): readonly string[] {
+export function urlsOf({ scheme, authority, target }: RequestContext, meter: Meter): readonly string[] {
   const host = authority.replace(/:\d+$/, '')
   const authorities = [authority, host, `${host}:${scheme === 'https' ? 443 : 80}`]
   const targets = [target, target.replace(needlessEscape, (each) => decodeURIComponent(each))]
-  return [...new Set(authorities.flatMap((each) => targets.map((rest) => `${scheme}://${each}${rest}`)))]
+  const urls = [...new Set(authorities.flatMap((each) => targets.map((rest) => `${scheme}://${each}${rest}`)))]
+  meter.charge(urls.length * target.length * URL_STEPS_A_CHARACTER)
+  return urls
 }
 
 /** `:/?@!$'()*,;`: HubSpot signs these as characters, however they were sent. */

@@ -103,7 +103,7 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
     const inBody = timestamp?.body
     if (timestamp && inBody === undefined && !isRecent(time, timestamp, now)) return false
     const named: Record<string, Buffer | string | undefined> = { body, timestamp: time, method: ctx.method }
-    for (const url of needsUrl ? urlsOf(ctx) : ['']) {
+    for (const url of needsUrl ? urlsOf(ctx, meter) : ['']) {
       const mac = createHmac(digest, key)
       for (const [i, part] of parts.entries()) {
         const value = i % 2 === 0 ? part : part === 'url' ? url : (named[part] ?? headerOf(ctx.headers, part))

@@ -14,8 +14,8 @@ const MAX_TRIED_KEYS = 10
 const READ_STEPS = 20_000
 const KEY_STEPS = 80_000
 const SLOW_KEY_STEPS: ReadonlyMap<unknown, number> = new Map([
-  ['ES384', 400_000],
-  ['ES512', 800_000],
+  ['ES384', 450_000],
+  ['ES512', 900_000],
 ])
 
 const MAX_VALUES = 2000

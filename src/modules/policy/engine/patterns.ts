@@ -7,8 +7,8 @@ import { Fault, type Frame, type Impls } from './evaluation-frame.ts'
 /** The largest pattern from traffic that is compiled, in instructions: compiling it holds the event loop. */
 const MAX_LATE_PRICE = 200
 /** The cost of compiling such a pattern, and of each of its instructions. */
-const LATE_NANOS = 60_000
-const LATE_INSTRUCTION_NANOS = 5000
+const LATE_NANOS = 100_000
+const LATE_INSTRUCTION_NANOS = 8000
 /** How many compiled patterns from traffic are kept. */
 const MAX_KEPT = 500
 
