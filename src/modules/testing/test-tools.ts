@@ -11,10 +11,12 @@ import { makeRequestKey, type RequestKey } from '../saml/request-key.ts'
 import { doSamlWork, samlDocuments } from '../saml/saml-documents.ts'
 import type { ModuleTools } from '../tools.ts'
 
+const silent = createLog({ level: 'silent' })
+
 export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
   return {
     now: () => 0,
-    log: createLog({ level: 'silent' }),
+    log: silent,
     region: 'local',
     search: compilePatterns,
     expression: parseHere,
