@@ -6,9 +6,11 @@ export const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], with its own PostgreSQL
        npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], with its own PostgreSQL
-       npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
+       npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite
+       npm run chaos -- neighbours [--seconds 600] [--store sqlite|postgres] [--workers 2] [--cpus]; with --cpus, server, bystanders
+         and attackers have cores of their own`
 
-const NAMES = ['upgrade', 'kill', 'nodes', 'rolling', 'hostile'] as const
+const NAMES = ['upgrade', 'kill', 'nodes', 'rolling', 'hostile', 'neighbours'] as const
 
 /** Flags that take a whole number, each with its minimum. */
 const LEAST = { rounds: 1, requests: 1, workers: 0, edges: 1, seconds: 1, minutes: 1, rate: 1, seed: 0 } as const
@@ -19,6 +21,8 @@ export interface ChaosFlags {
   readonly name: ChaosName
   readonly store: 'sqlite' | 'postgres'
   readonly logs: string | undefined
+  /** Whether `--cpus` was given. */
+  readonly isPinned?: true
   /** The values of the number flags that were given. */
   readonly counts: Partial<Readonly<Record<keyof typeof LEAST, number>>>
 }
@@ -28,7 +32,12 @@ export function readChaosFlags(args: readonly string[]): ChaosFlags | undefined 
   const flags = Object.keys(LEAST) as (keyof typeof LEAST)[] // it has no other keys
   const texts = Object.fromEntries([...flags, 'store', 'logs'].map((flag) => [flag, { type: 'string' } as const]))
   const help = { type: 'boolean', short: 'h' } as const
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { ...texts, help } })
+  const cpus = { type: 'boolean' } as const
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { ...texts, cpus, help },
+  })
   const given: Readonly<Record<string, string | boolean | undefined>> = values
   if (given.help === true) return undefined
   const [word = '', ...rest] = positionals
@@ -43,5 +52,8 @@ export function readChaosFlags(args: readonly string[]): ChaosFlags | undefined 
     const text = given[flag]
     return typeof text === 'string' ? [[flag, count(flag, text, LEAST[flag])] as const] : []
   })
-  return { name, store, logs: typeof logs === 'string' ? logs : undefined, counts: Object.fromEntries(counts) }
+  return {
+    ...{ name, store, logs: typeof logs === 'string' ? logs : undefined, counts: Object.fromEntries(counts) },
+    ...(given.cpus === true && { isPinned: true }),
+  }
 }

@@ -2,6 +2,7 @@
 import type { Footprint } from './footprint.ts'
 import type { HostileReport } from './hostile.ts'
 import type { KillReport } from './kill.ts'
+import type { NeighboursReport } from './neighbours.ts'
 import { type Invariant, invariants, type NodesReport } from './nodes.ts'
 import type { RollingReport } from './rolling.ts'
 import type { UpgradeReport } from './upgrade.ts'
@@ -115,4 +116,42 @@ export function hostileText({ what, quiet, hostile, p99Ms, turns, callers, reloa
     `pages listed: ${callers.pages}, longest list ${callers.listed} edges, ${callers.pageFailures.length} pages failed`,
     `the control process was killed, and had loaded all again after ${reloadedMs} ms`,
   ].join('\n')
+}
+
+/** In Markdown. */
+export function neighboursText({ what, quiet, hostile, memory, attacks }: NeighboursReport): string {
+  const rows = Object.entries(hostile.kinds)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([kind, { done, failed, p50, p99, max }]) => {
+      const was = quiet.kinds[kind]
+      const times = [was?.p50, was?.p99, p50, p99, max].map((ms) => (ms === undefined ? '' : ms.toFixed(1)))
+      return [kind, was?.done, was?.failed, done, failed, ...times]
+    })
+  const table = (...lines: readonly (readonly unknown[])[]) => lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
+  const head = [
+    'bystanders',
+    'quiet',
+    'failed',
+    'attacked',
+    'failed',
+    'p50 quiet, ms',
+    'p99 quiet',
+    'p50',
+    'p99',
+    'max',
+  ]
+  const mib = Object.entries(memory).map(([name, all]) => [name, ...all.map((each) => each.toFixed(0))])
+  const did = Object.entries(attacks).flatMap(([role, counts]) =>
+    Object.entries(counts).map(([deed, count]) => [role, deed, count]),
+  )
+  return [
+    what,
+    table(
+      head,
+      head.map(() => '---'),
+      ...rows,
+    ),
+    table(['memory, MiB', 'before', 'most', 'after'], ['---', '---', '---', '---'], ...mib),
+    table(['attacker', 'what it did', 'times'], ['---', '---', '---'], ...did),
+  ].join('\n\n')
 }

@@ -6,8 +6,9 @@ import type { Owner } from '../support/upstream.ts'
 import { type ChaosFlags, type ChaosName, readChaosFlags, usage } from './flags.ts'
 import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
+import { neighbours } from './neighbours.ts'
 import { nodes } from './nodes.ts'
-import { faultLines, hostileText, killText, nodesText, rollingText, upgradeText } from './print.ts'
+import { faultLines, hostileText, killText, neighboursText, nodesText, rollingText, upgradeText } from './print.ts'
 import { rolling } from './rolling.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -20,7 +21,7 @@ interface Outcome {
 /** Random seeds are below this. */
 const SEEDS = 1_000_000
 
-const { name, store, logs, counts } = flagsOrExit()
+const { name, store, logs, isPinned = false, counts } = flagsOrExit()
 const progress = (line: string): void => console.log(line)
 
 const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | undefined) => Promise<Outcome>>> = {
@@ -55,6 +56,14 @@ const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | unde
   async hostile(owner) {
     const report = await hostile(owner, { ...{ edges: 100_000, seconds: 20, workers: 1, ...counts }, progress })
     return { text: hostileText(report), faults: report.faults }
+  },
+  async neighbours(owner, databaseUrl) {
+    const report = await neighbours(owner, {
+      ...{ workers: 2, seconds: 600, times: isPinned ? 3 : 10, isPinned, ...counts },
+      ...(databaseUrl !== undefined && { databaseUrl }),
+      progress,
+    })
+    return { text: neighboursText(report), faults: report.faults }
   },
 }
 

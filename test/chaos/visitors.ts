@@ -1,5 +1,6 @@
 /** Runs visitors of all kinds at once and at an even pace; reports what they did, how long it took and what failed. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { type BindPlace, bind, logIn, type SshPlace, sshForward, tlsEcho } from './neighbour-visits.ts'
 import { http1, http2, StepFailure, tcp, type Visit } from './visits.ts'
 import { webSocket } from './websocket-visit.ts'
 
@@ -16,6 +17,12 @@ export interface Places {
   /** An endpoint of an official agent. */
   readonly official?: string
   readonly api?: { readonly url: string; readonly key: string }
+  /** A TLS edge that ends TLS and echoes. */
+  readonly tlsEdge?: string
+  /** A page behind a login, whose provider asks nothing. */
+  readonly login?: string
+  readonly bind?: BindPlace
+  readonly ssh?: SshPlace
 }
 
 export interface VisitorsOptions {
@@ -146,6 +153,13 @@ export class Visitors {
       const place = { url: official, ca }
       yield ['official agent', { count: 2, share: 0.5, make: () => http1(place, { isKept: false }) }]
     }
+    const { tlsEdge, login, bind: to, ssh } = this.#options.places
+    if (tlsEdge !== undefined) {
+      yield ['TLS edge new', { count: 2, share: 1, make: () => tlsEcho({ url: tlsEdge, ca }) }]
+    }
+    if (login !== undefined) yield ['logins', { count: 2, share: 0.3, make: () => logIn({ url: login, ca }) }]
+    if (to) yield ['binds', { count: 2, share: 1, make: () => bind(to) }]
+    if (ssh) yield ['SSH', { count: 2, share: 0.3, make: () => sshForward(ssh) }]
     if (!api) return
     const { url, key } = api
     const read = { method: 'GET', path: '/ip_policies?limit=1', key } as const
