@@ -30,6 +30,11 @@ export const shared = {
     },
     atBound: '503 with `Retry-After`',
   },
+  largeAnswers: {
+    what: 'answers of the API of more than 1 MiB, or with kept bodies, from the first read to the last byte',
+    ...{ most: 8, unit: 'at once at each node', by: 'owner of the key, one each' },
+    atBound: 'waits up to a minute, then 503 with `Retry-After`',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */
