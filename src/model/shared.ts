@@ -35,6 +35,11 @@ export const shared = {
     ...{ most: 8, unit: 'at once at each node', by: 'owner of the key, one each' },
     atBound: 'waits up to a minute, then 503 with `Retry-After`',
   },
+  eventStreams: {
+    what: 'streams of `GET /exchanges/stream`',
+    ...{ most: 200, unit: 'at once at each node', by: 'owner of the key' },
+    atBound: 'the oldest stream of the owner with most ends, or 503 with `Retry-After` for an owner with a quarter',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */
