@@ -40,6 +40,11 @@ export const shared = {
     ...{ most: 200, unit: 'at once at each node', by: 'owner of the key' },
     atBound: 'the oldest stream of the owner with most ends, or 503 with `Retry-After` for an owner with a quarter',
   },
+  replays: {
+    what: 'replays of exchanges',
+    ...{ most: 16, unit: 'at once from the API of each node', by: 'owner of the key' },
+    atBound: 'waits up to 15 s, then 503 with `Retry-After`',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */
