@@ -45,6 +45,16 @@ export const shared = {
     ...{ most: 16, unit: 'at once from the API of each node', by: 'owner of the key' },
     atBound: 'waits up to 15 s, then 503 with `Retry-After`',
   },
+  nameProofs: {
+    what: 'look-ups of the DNS records that prove names (`--verify-domains`)',
+    ...{ most: 32, unit: 'at once at each node', by: 'owner of the key or credential' },
+    atBound: 'waits up to 5 s, then refused unless the name was proven in the last 30 days',
+  },
+  captures: {
+    what: 'captures',
+    ...{ most: 100, unit: 'at once, on all nodes together', by: 'owner of the key, ten each' },
+    atBound: '409: a capture ends by its time or its owner, and for nobody else',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */

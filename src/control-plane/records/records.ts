@@ -42,8 +42,8 @@ interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' |
   readonly checks: Pick<Documents, 'readModule' | 'settle'>
   readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
-  /** Why a member may not hold a name; undefined when any name may be held. */
-  readonly whyNotProven?: ((name: string) => Promise<string | undefined>) | undefined
+  /** Why a member, `owner`, may not hold a name; undefined when any name may be held. */
+  readonly whyNotProven?: ((name: string, owner: string) => Promise<string | undefined>) | undefined
 }
 
 export class Records {
@@ -294,10 +294,10 @@ export class Records {
     )
   }
 
-  async #checkProven({ role }: Principal, names: readonly string[]): Promise<void> {
+  async #checkProven({ id, role }: Principal, names: readonly string[]): Promise<void> {
     if (role === 'admin') return
     for (const name of names) {
-      const why = await this.#options.whyNotProven?.(name)
+      const why = await this.#options.whyNotProven?.(name, id)
       if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
     }
   }

@@ -9,7 +9,7 @@ class Takers {
   readonly come: string[] = []
   readonly refused: string[] = []
 
-  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000, each = atOnce } = {}) {
+  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000, each = Number.POSITIVE_INFINITY } = {}) {
     this.turns = new SharedTurns({ atOnce, waiting, waitMs, each })
   }
 
