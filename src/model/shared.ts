@@ -55,6 +55,11 @@ export const shared = {
     ...{ most: 100, unit: 'at once, on all nodes together', by: 'owner of the key, ten each' },
     atBound: '409: a capture ends by its time or its owner, and for nobody else',
   },
+  compileWaits: {
+    what: 'connections that wait for an edge to be compiled or looked up',
+    ...{ most: 1024, unit: 'at each worker', by: 'edge, then source' },
+    atBound: 'the oldest of the source with most is closed',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */

@@ -84,7 +84,7 @@ export class EdgeRouter {
   /** A connection to the port of a TCP edge. */
   onPort = (socket: Socket, port: number, peer: Peer): void => {
     const edge = this.#options.edges.onPort(port)
-    if (edge?.starting && this.#held.hold(socket, edge.starting, () => this.onPort(socket, port, peer))) return
+    if (edge?.starting && this.#waits(socket, edge, peer, () => this.onPort(socket, port, peer))) return
     if (!edge) socket.destroy()
     else if (this.#admits(socket, edge, peer, undefined)) {
       this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
@@ -107,8 +107,10 @@ export class EdgeRouter {
     }
     const pending = this.#options.lookUp?.('secure', hello.serverName, visitor, peer.ip)
     const isBusy = pending === 'busy'
-    if (pending && !isBusy && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true })))
-      return
+    if (pending && !isBusy) {
+      const again = (): void => this.onGreeted(greeted, { hasWaited: true })
+      if (this.#held.hold(socket, pending, again, { edgeId: '', ip: peer.ip })) return
+    }
     // When nobody knows, its request waits once more, and is told so: a wildcard here may be another's service.
     const edge = isBusy ? undefined : edges.find(hello.serverName)
     if (!edge) {
@@ -120,7 +122,7 @@ export class EdgeRouter {
       })
       return
     }
-    if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
+    if (edge.starting && this.#waits(socket, edge, peer, () => this.onGreeted(greeted, visitor))) return
     // addresses are checked before a handshake costs anything.
     if (!this.#admits(socket, edge, peer, hello.serverName)) return
     if (edge.tls === null) {
@@ -162,6 +164,11 @@ export class EdgeRouter {
   /** Logs how often modules failed since the last line about them. */
   close(): void {
     this.#broken.close()
+  }
+
+  /** Whether a connection waits until its edge is compiled. */
+  #waits(socket: Socket, { id, starting }: Edge, { ip }: Peer, letIn: () => void): boolean {
+    return starting !== undefined && this.#held.hold(socket, starting, letIn, { edgeId: id, ip })
   }
 
   /** Closes a connection whose handshake would exceed the limit (D68). */

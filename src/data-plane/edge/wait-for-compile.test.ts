@@ -5,6 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { socketPair } from '../../../test/support/socket-pair.ts'
 import { CompileWait } from './wait-for-compile.ts'
 
+const from = { edgeId: 'edghts_1', ip: '192.0.2.1' }
+
 async function visitor(t: TestContext): Promise<{ here: Socket; there: Socket }> {
   const { accepted: here, connected: there } = await socketPair({ tls: false })
   t.after(() => {
@@ -18,7 +20,7 @@ test('a visitor is let in once the edge is compiled, with all that was sent befo
   const { here, there } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const letIn = Promise.withResolvers<void>()
-  assert.ok(new CompileWait().hold(here, promise, () => letIn.resolve()))
+  assert.ok(new CompileWait().hold(here, promise, () => letIn.resolve(), from))
   there.write('early')
   resolve()
   await letIn.promise
@@ -30,9 +32,10 @@ test('a visitor that has left is not let in', async (t) => {
   const { here } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   let isIn = false
-  new CompileWait().hold(here, promise, () => {
+  const come = () => {
     isIn = true
-  })
+  }
+  new CompileWait().hold(here, promise, come, from)
   const closed = once(here, 'close')
   here.destroy()
   await closed
@@ -44,11 +47,11 @@ test('a visitor that has left is not let in', async (t) => {
 test('a visitor is closed when the edge is late or cannot be compiled, or the server stops', async (t) => {
   const never = new Promise<void>(() => {})
   const ends: ((here: Socket) => void)[] = [
-    (here) => new CompileWait({ holdMs: 1 }).hold(here, never, () => {}),
-    (here) => new CompileWait().hold(here, Promise.reject(new Error('broken')), () => {}),
+    (here) => new CompileWait({ holdMs: 1 }).hold(here, never, () => {}, from),
+    (here) => new CompileWait().hold(here, Promise.reject(new Error('broken')), () => {}, from),
     (here) => {
       const held = new CompileWait()
-      held.hold(here, never, () => {})
+      held.hold(here, never, () => {}, from)
       held.cut()
     },
   ]
@@ -65,18 +68,18 @@ test('only a bounded number wait', async (t) => {
   const never = new Promise<void>(() => {})
   const [first, second] = [await visitor(t), await visitor(t)]
   assert.equal(
-    held.hold(first.here, never, () => {}),
+    held.hold(first.here, never, () => {}, from),
     true,
   )
   assert.equal(
-    held.hold(second.here, never, () => {}),
+    held.hold(second.here, never, () => {}, from),
     false,
   )
   const closed = once(first.here, 'close')
   first.here.destroy()
   await closed
   assert.equal(
-    held.hold(second.here, never, () => {}),
+    held.hold(second.here, never, () => {}, from),
     true,
   )
 })
