@@ -6,7 +6,7 @@ export type Listener = 'secure' | 'plain'
 /**
  * Undefined when it is known who serves a name; else resolves when that is known, or cannot be. Never rejects. A
  * visitor that has waited uses what is known then; for any other, nodes are asked before the name counts as offline.
- * `busy`: it has waited in vain, since too many names are being looked up, so nobody knows whether the name is offline.
+ * `busy`: nobody knows whether the name is offline, since too many names are being looked up, or the look-up failed.
  */
 export type LookUp = (
   listener: Listener,

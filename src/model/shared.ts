@@ -49,6 +49,31 @@ export const shared = {
     ...{ most: 1024, unit: 'at once', by: 'source' },
     atBound: 'the oldest of the source with most is closed',
   },
+  largeAnswers: {
+    what: 'answers of the API of more than 1 MiB, or with kept bodies, from the first read to the last byte',
+    ...{ most: 8, unit: 'at once at each node', by: 'owner of the key, one each' },
+    atBound: 'waits up to a minute, then 503 with `Retry-After`',
+  },
+  eventStreams: {
+    what: 'streams of `GET /exchanges/stream`',
+    ...{ most: 200, unit: 'at once at each node', by: 'owner of the key' },
+    atBound: 'the oldest stream of the owner with most ends, or 503 with `Retry-After` for an owner with a quarter',
+  },
+  replays: {
+    what: 'replays of exchanges',
+    ...{ most: 16, unit: 'at once from the API of each node', by: 'owner of the key' },
+    atBound: 'waits up to 15 s, then 503 with `Retry-After`',
+  },
+  nameProofs: {
+    what: 'look-ups of the DNS records that prove names (`--verify-domains`)',
+    ...{ most: 32, unit: 'at once at each node', by: 'owner of the key or credential' },
+    atBound: 'waits up to 5 s, then refused unless the name was proven in the last 30 days',
+  },
+  captures: {
+    what: 'captures',
+    ...{ most: 100, unit: 'at once, on all nodes together', by: 'owner of the key, ten each' },
+    atBound: '409: a capture ends by its time or its owner, and for nobody else',
+  },
 } as const satisfies Record<string, Shared>
 
 /** The rows of a table in Markdown. */

@@ -97,9 +97,9 @@ const table = {
   }),
   LOOK_UP_BUSY: error(503, 743, {
     text: 'The server could not find out in time who serves this address; try again in a moment.',
-    when: 'Another node may serve the address, and more names are being looked up than a node looks up at once, or than the address of this visitor may have looked up while others wait.',
+    when: 'Another node may serve the address, and the database did not say so: it does not answer, or more names are being looked up than a node looks up at once, or than the address of this visitor may have looked up while others wait.',
     remedy:
-      'The visitor: try again after `Retry-After`. If it does not go away, the database is slow: look at the log of the server.',
+      'The visitor: try again after `Retry-After`. If it does not go away, the database is slow or away: look at the log of the server.',
   }),
   MODULE_UNAVAILABLE: error(503, 722, {
     text: 'A module of this route cannot be applied, so nothing passes.',

@@ -15,6 +15,8 @@ const gets = routeTable().filter(({ action }) => action === 'get')
 /** More than one page has at most. */
 const ITEMS = 120
 const CREATIONS = 100
+/** Of a quarter of a megabyte each: more than a page holds. */
+const LARGE_ITEMS = 40
 
 eachTarget((target) => {
   describe('pages', () => {
@@ -51,6 +53,21 @@ eachTarget((target) => {
         }
       })
     }
+
+    test('a page ends when its items take much, and by following next_page_uri every item comes once', async () => {
+      const ids: string[] = []
+      const body = 'x'.repeat(255 * 1024)
+      for (let i = 0; i < LARGE_ITEMS; i++) ids.push((await target.api.create('/backends/http_response', { body })).id)
+      const pages = await follow(target, '/backends/http_response?limit=100')
+      const sizes = pages.map((page) => JSON.stringify(page).length)
+      assert.ok(Math.max(...sizes) < 8.5 * 1024 * 1024, String(sizes))
+      const seen: string[] = pages.flatMap((page) => page.backends.map(({ id }: Json) => id))
+      assert.equal(new Set(seen).size, seen.length)
+      assert.deepEqual(
+        seen.filter((id) => ids.includes(id)),
+        ids.toReversed(),
+      )
+    })
 
     test('a last page that is exactly full has no next page', async () => {
       const oldest = (await everyId(target)).slice(-20)

@@ -28,6 +28,7 @@ import { dialectOf } from './dialect/ngrok.ts'
 import { sendFrontPage, wantsFrontPage } from './front-page.ts'
 import { checkHost, originOf } from './host.ts'
 import { jsonAnswer } from './json-answer.ts'
+import { LargeAnswers } from './large-answers.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { INDEX } from './page-files.ts'
@@ -153,7 +154,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
   mountPublic(app, options, routes)
   mountDashboard(app, options)
-  const behind = { ...options, authentication }
+  const behind = { ...options, authentication, largeAnswers: new LargeAnswers() }
   for (const route of routes) {
     app.route({
       method: route.method,
@@ -173,7 +174,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
 /** Serves one call: checks access, ids, query and body, and runs the operation. */
 async function serve(
-  options: ApiOptions & { readonly authentication: ApiAuthentication },
+  options: ApiOptions & { readonly authentication: ApiAuthentication; readonly largeAnswers: LargeAnswers },
   route: ApiRoute,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -203,6 +204,7 @@ async function serve(
     principal,
     ip: plainAddress(request.socket.remoteAddress ?? ''),
     recognise: () => recognise(request.raw, options.authentication),
+    turn: () => options.largeAnswers.turn(principal.id, reply.raw),
     links,
     spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },

@@ -14,6 +14,8 @@ export interface CheckedCall extends Showing {
   readonly ip: string
   /** Checks the caller again; undefined when its key is no longer valid. */
   readonly recognise: () => Promise<Principal | undefined>
+  /** Waits for the caller's turn at a large answer, once a call. Rejects with `Refusal`. */
+  readonly turn: () => Promise<void>
   readonly target: ResourceTarget
   readonly parentId: string | null
   readonly page: Page

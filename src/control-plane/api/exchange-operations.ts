@@ -47,8 +47,11 @@ export const exchangeOperations = {
   },
 }
 
-async function one({ exchanges }: ExchangeSources, { route, principal, target }: CheckedCall): Promise<WholeExchange> {
-  return there(route.resource, await exchanges.one(principal, target.id))
+async function one({ exchanges }: ExchangeSources, call: CheckedCall): Promise<WholeExchange> {
+  const found = there(call.route.resource, await exchanges.one(call.principal, call.target.id))
+  // Even a small body may take megabytes when it is unpacked.
+  if (found.request?.body ?? found.response?.body) await call.turn()
+  return found
 }
 
 /** Shows an exchange with its messages. */

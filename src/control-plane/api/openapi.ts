@@ -155,7 +155,7 @@ function pageParameters({ noun, prefix }: Resource) {
       name: 'limit',
       in: 'query',
       schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
-      description: 'The most entries to return.',
+      description: 'The most entries to return; a page of large ones ends before, with a `next_page_uri`.',
     },
     {
       name: 'before_id',

@@ -49,7 +49,7 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   },
   async list({ records }, call) {
     const { resource } = call.route
-    const { records: found, hasMore } = await records.list(resource, call.principal, call.page)
+    const { records: found, hasMore } = await records.list(resource, call.principal, call.page, call.turn)
     const breath = othersTurn()
     const items: unknown[] = []
     for (const record of found) {
@@ -60,10 +60,12 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   },
   async get({ records }, call) {
     const { resource } = call.route
+    if (await records.isLarge(resource, call.target.id)) await call.turn()
     return show(resource, await records.get(resource, call.principal, call.target), call)
   },
   async update({ records }, call) {
     const { resource } = call.route
+    if (await records.isLarge(resource, call.target.id)) await call.turn()
     return show(resource, await records.update(resource, call.principal, call.target, call.body), call)
   },
   async clear({ records }, { route: { resource, field = '' }, principal, target }) {

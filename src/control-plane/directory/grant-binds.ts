@@ -23,7 +23,8 @@ export interface BindRules {
   readonly credential: (id: string) => Promise<AgentCredential | undefined>
   /** The modules that a bind asks for; rejects with `BindRefusal`. `owner` is charged for the work. */
   readonly modules: (owner: string, bind: Pick<EndpointRequest, 'proto' | 'opts'>) => Promise<AgentModules>
-  readonly holders: (address: Pick<EndpointRequest, 'host' | 'port'>) => Promise<AddressHolders>
+  /** `owner` is charged for proving the name. */
+  readonly holders: (address: Pick<EndpointRequest, 'host' | 'port'>, owner: string) => Promise<AddressHolders>
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
   /** The domain of random names. */
@@ -83,7 +84,7 @@ export class Binds {
     const { acl, ownerId = credential.id } = credential
     const modules = await rules.modules(ownerId, bind)
     const config = endpointConfig(bind, { ownerId, modules, digest: rules.digest })
-    const held = await rules.holders({ host, port })
+    const held = await rules.holders({ host, port }, ownerId)
     if (held.edgeId !== undefined) throw refusals.heldByEdge(hostport, held.edgeId)
     if (held.unproven !== undefined) throw refusals.nameUnproven(held.unproven)
     // D66: a name with a rule or a reservation of its own is exempt from the wildcard.

@@ -1,7 +1,9 @@
 /** Names that are proven by a DNS record to belong to the users of this server. */
 import { createHmac, randomBytes } from 'node:crypto'
+import { SharedTurns } from '../../lib/limits/shared-turns.ts'
 import type { RecordLookUp } from '../../lib/net/record-look-up.ts'
 import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../../model/name-proof.ts'
+import { shared } from '../../model/shared.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Writer } from '../store/writer.ts'
 
@@ -27,8 +29,12 @@ const FRESH_MS = 3_600_000
 /** For how long a proof counts while DNS lookups fail, in milliseconds. */
 const KEPT_MS = 30 * 86_400_000
 
-/** Most names that are looked up at once; each takes a few seconds at most. */
-const MAX_AT_ONCE = 32
+/** Most names that wait to be looked up, and for how long, in milliseconds: looking up takes a few seconds at most. */
+const MAX_WAITING = 1000
+const WAIT_MS = 5000
+
+/** Who has the look-ups for certificates that the server orders. */
+const OWN_ORDERS = 'orders'
 
 /** Length of a value: 128 bits in hex, short enough for a label. */
 const VALUE_CHARS = 32
@@ -46,6 +52,7 @@ export class ProvenNames {
   readonly #options: ProvenNamesOptions
   readonly #seed: string
   readonly #looking = new Map<string, Promise<NameProof['by'] | undefined>>()
+  readonly #turns = new SharedTurns({ atOnce: shared.nameProofs.most, waiting: MAX_WAITING, waitMs: WAIT_MS })
 
   constructor(options: ProvenNamesOptions, seed: string) {
     this.#options = options
@@ -64,24 +71,28 @@ export class ProvenNames {
     }
   }
 
-  /** Why a member may not hold a (normalised) name; undefined when it may. Never rejects because of the DNS. */
-  async whyNot(name: string, { isFresh = true }: { readonly isFresh?: boolean } = {}): Promise<string | undefined> {
+  /** Why a member, `owner`, may not hold a (normalised) name; undefined when it may. Never rejects because of the DNS. */
+  async whyNot(
+    name: string,
+    { owner = '', isFresh = true }: { readonly owner?: string; readonly isFresh?: boolean } = {},
+  ): Promise<string | undefined> {
     const { now, log } = this.#options
     if (!this.#isOutside(name)) return undefined
     const kept = readProof(await this.#fact(name))
     if (isFresh && kept && now() - kept.at < FRESH_MS) return undefined
-    if (this.#looking.size >= MAX_AT_ONCE && !this.#looking.has(name)) {
-      return `too many names are being looked up; ask for \`${name}\` again in a moment`
-    }
+    const mayBeKept = kept !== undefined && now() - kept.at < KEPT_MS
     try {
-      const by = await this.#looked(name)
+      const by = await this.#looked(name, owner)
+      if (by === 'busy') {
+        return mayBeKept ? undefined : `too many names are being looked up; ask for \`${name}\` again in a moment`
+      }
       if (by !== undefined) {
         await this.#keep(name, { at: now(), by })
         return undefined
       }
     } catch (err) {
       log.warn({ err, name }, 'cannot look up the DNS records that prove a name')
-      if (kept && now() - kept.at < KEPT_MS) return undefined
+      if (mayBeKept) return undefined
       return `the records of \`${name}\` cannot be looked up at the moment (${codeOf(err)}); try again, or ask an admin`
     }
     if (kept) await this.#lose(name)
@@ -91,7 +102,7 @@ export class ProvenNames {
   /** Why the proof of a name no longer counts; undefined when it does, and for a name that an admin holds without proof. */
   async whyNoLonger(name: string): Promise<string | undefined> {
     const fact = await this.#fact(name)
-    return fact === undefined || fact === VOUCHED ? undefined : this.whyNot(name, { isFresh: false })
+    return fact === undefined || fact === VOUCHED ? undefined : this.whyNot(name, { owner: OWN_ORDERS, isFresh: false })
   }
 
   #isOutside(name: string): boolean {
@@ -106,13 +117,18 @@ export class ProvenNames {
     return `\`${name}\` is not proven to be yours: set the TXT record \`${txtName}\` to \`${txtValue}\`${cname}, and try again; an admin may hold it without proof`
   }
 
-  /** Concurrent lookups of one name share one answer. */
-  #looked(name: string): Promise<NameProof['by'] | undefined> {
+  /** Concurrent lookups of one name share one answer; `busy` when the owner's turn did not come in time. */
+  async #looked(name: string, owner: string): Promise<NameProof['by'] | 'busy' | undefined> {
     const under = this.#looking.get(name)
     if (under) return under
-    const looking = this.#look(name).finally(() => this.#looking.delete(name))
-    this.#looking.set(name, looking)
-    return looking
+    if (!(await this.#turns.take(owner))) return 'busy'
+    try {
+      const looking = this.#looking.get(name) ?? this.#look(name).finally(() => this.#looking.delete(name))
+      this.#looking.set(name, looking)
+      return await looking
+    } finally {
+      this.#turns.over(owner)
+    }
   }
 
   async #look(name: string): Promise<NameProof['by'] | undefined> {

@@ -116,6 +116,42 @@ describe('stored resources', () => {
       assert.deepEqual([all.records[0]?.id, all.hasMore], [ids[2], false])
     })
 
+    test('pages end when they take 8 MiB, with the routes of edges and without the rules of policies', async () => {
+      const quarter = 2 * 1024 * 1024
+      const large = 'x'.repeat(quarter - 1000)
+      const rows = (kind: string, child: string, prefix: string) =>
+        ['1', '2', '3', '4', '5'].flatMap((n) => [
+          { id: `${prefix}${n}`, kind, fields: { hostports: [], metadata: '' } },
+          { id: `${prefix}${n}_a`, kind: child, parentId: `${prefix}${n}`, fields: { match: '/', metadata: large } },
+        ])
+      await storeRows(store, rows('https_edge', 'https_edge_route', 'edghts_large'))
+      await storeRows(store, rows('ip_policy', 'ip_policy_rule', 'ipp_large'))
+      const pageOf = async (kind: string, beforeId: string) => {
+        let turns = 0
+        const page = await records.list(resourceOf(kind), ada, { limit: 5, beforeId }, async () => void turns++)
+        return { ids: page.records.map(({ id }) => id.slice(-1)).join(''), hasMore: page.hasMore, turns }
+      }
+      assert.deepEqual(await pageOf('https_edge', 'edghts_large9'), { ids: '5432', hasMore: true, turns: 1 })
+      assert.equal((await pageOf('https_edge', 'edghts_large2')).ids[0], '1')
+      assert.deepEqual(await pageOf('ip_policy', 'ipp_large9'), { ids: '54321', hasMore: true, turns: 0 })
+      assert.equal(await records.isLarge(resourceOf('https_edge'), 'edghts_large1'), true)
+    })
+
+    test('a page has at least one item, however large', async () => {
+      const fields = { hostports: [], metadata: 'x'.repeat(9 * 1024 * 1024) }
+      await storeRows(
+        store,
+        ['1', '2'].map((n) => ({ id: `edgtls_vast${n}`, kind: 'tls_edge', fields })),
+      )
+      for (const [beforeId, seen] of [
+        ['edgtls_vast9', 'edgtls_vast2'],
+        ['edgtls_vast2', 'edgtls_vast1'],
+      ] as const) {
+        const page = await records.list(resourceOf('tls_edge'), ada, { limit: 100, beforeId })
+        assert.equal(page.records[0]?.id, seen)
+      }
+    })
+
     test('an update changes the fields it names, and replaces a module as a whole (D10)', async () => {
       const [one, other] = [await group(), await group()]
       const made = await create('tcp_edge', {

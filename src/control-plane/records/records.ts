@@ -27,6 +27,12 @@ import type { Complete } from './show-resource.ts'
 import { type ShowingModules, withShownAt } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
+/** Most that a page of a list takes in the database, in bytes, unless its first item alone takes more. */
+const PAGE_BYTES = 8 * 1024 * 1024
+
+/** An answer that takes more than this is large. */
+const LARGE_BYTES = 1024 * 1024
+
 /** What records need. */
 interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' | 'now'> {
   readonly around: Surroundings
@@ -36,8 +42,8 @@ interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' |
   readonly checks: Pick<Documents, 'readModule' | 'settle'>
   readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
-  /** Why a member may not hold a name; undefined when any name may be held. */
-  readonly whyNotProven?: ((name: string) => Promise<string | undefined>) | undefined
+  /** Why a member, `owner`, may not hold a name; undefined when any name may be held. */
+  readonly whyNotProven?: ((name: string, owner: string) => Promise<string | undefined>) | undefined
 }
 
 export class Records {
@@ -99,26 +105,38 @@ export class Records {
     return withShownAt(made, this.#options)
   }
 
-  /** A page of what the caller may see, newest first. */
+  /** A page of what the caller may see, newest first, which ends early when it takes much. `whenLarge` is awaited before that. */
   async list(
     resource: Resource,
     principal: Principal,
     { limit, beforeId }: { limit: number; beforeId?: string },
+    whenLarge: () => Promise<void> = async () => {},
   ): Promise<{ records: readonly Complete[]; hasMore: boolean }> {
-    const page = await this.#options.store.read(async (reader) => {
-      const found = await reader.page({
-        kind: resource.kind,
-        // One more than asked for, to know whether there is a next page.
-        limit: limit + 1,
-        ...(beforeId !== undefined && { beforeId }),
-        ...(seesOnlyOwn(resource, principal) && { ownerId: principal.id }),
-      })
-      const records = await this.#complete(reader, resource, found.slice(0, limit))
-      return { records, hasMore: found.length > limit }
-    })
+    const { store } = this.#options
+    const page = {
+      kind: resource.kind,
+      ...(beforeId !== undefined && { beforeId }),
+      ...(seesOnlyOwn(resource, principal) && { ownerId: principal.id }),
+    }
+    // One more than asked for, to know whether there is a next page.
+    const asked = { ...page, limit: limit + 1, withChildren: resource.embeds !== undefined }
+    const sizes = await store.read((reader) => reader.sizes(asked))
+    const { count, bytes } = fitting(sizes.slice(0, limit))
+    if (bytes > LARGE_BYTES) await whenLarge()
+    const found = await store.read(async (reader) =>
+      this.#complete(reader, resource, count === 0 ? [] : await reader.page({ ...page, limit: count })),
+    )
     const records: Complete[] = []
-    for (const each of page.records) records.push(await withShownAt(each, this.#options))
-    return { ...page, records }
+    for (const each of found) records.push(await withShownAt(each, this.#options))
+    return { records, hasMore: sizes.length > count }
+  }
+
+  /** Whether the answer for one resource is large: only an edge can be, with all its routes. */
+  async isLarge({ kind, embeds }: Resource, id: string): Promise<boolean> {
+    if (!embeds) return false
+    const asked = { kind, id, limit: 1, withChildren: true }
+    const [size] = await this.#options.store.read((reader) => reader.sizes(asked))
+    return size !== undefined && size.bytes > LARGE_BYTES
   }
 
   async get(resource: Resource, principal: Principal, target: ResourceTarget): Promise<Complete> {
@@ -276,10 +294,10 @@ export class Records {
     )
   }
 
-  async #checkProven({ role }: Principal, names: readonly string[]): Promise<void> {
+  async #checkProven({ id, role }: Principal, names: readonly string[]): Promise<void> {
     if (role === 'admin') return
     for (const name of names) {
-      const why = await this.#options.whyNotProven?.(name)
+      const why = await this.#options.whyNotProven?.(name, id)
       if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
     }
   }
@@ -304,6 +322,17 @@ export class Records {
   async #live(resource: Resource, fields: Fields): Promise<Complete['live']> {
     return resource.live ? resource.live(fields, this.#options.presence) : {}
   }
+}
+
+/** How many of the first sizes make a page, and what they take together. */
+function fitting(sizes: readonly { readonly bytes: number }[]): { count: number; bytes: number } {
+  let [count, bytes] = [0, 0]
+  for (const size of sizes) {
+    if (count > 0 && bytes + size.bytes > PAGE_BYTES) break
+    count++
+    bytes += size.bytes
+  }
+  return { count, bytes }
 }
 
 /** The kind and id under which a change is announced: data planes load an edge with its routes, and a policy with its rules. */

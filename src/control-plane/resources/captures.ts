@@ -1,10 +1,11 @@
 /** Captures: keep heads and bodies of the exchanges of an edge for a while, so that they can be read and replayed. */
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../../model/capture.ts'
+import { shared } from '../../model/shared.ts'
 import { storedKind } from './resource.ts'
 
 /** Most captures at once, on all nodes together, and how many of them may be of one owner. */
-export const MAX_CAPTURES = 100
+export const MAX_CAPTURES = shared.captures.most
 export const MAX_OWN_CAPTURES = 10
 
 /** The longest that a capture may run, in seconds: a day. */

@@ -1,5 +1,6 @@
 /** All queries that read resources from the database. */
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { CertificateReader } from './certificate-reader.ts'
 import { Queries } from './dialect.ts'
 import { LoginReader } from './login-reader.ts'
@@ -32,10 +33,18 @@ export interface StoredModule {
 
 interface PageOf {
   readonly kind: string
+  /** Only this resource. */
+  readonly id?: string
   readonly ownerId?: string
   /** Only ids that sort before this one; it need not exist. */
   readonly beforeId?: string
   readonly limit: number
+}
+
+/** How much of the database a resource takes: its modules, and its children where `withChildren`, included. */
+interface Size {
+  readonly id: string
+  readonly bytes: number
 }
 
 /** A resource that refers to another, and the field or module that refers. */
@@ -70,16 +79,13 @@ export class Reader extends Queries {
   /** One resource with its modules, read in one statement and so consistent. */
   async resource(kind: string, id: string): Promise<StoredResource | undefined> {
     const rows = await this.#withModules().where('resources.id', '=', id).where('resources.kind', '=', kind).execute()
-    return group(rows)[0]
+    return (await group(rows))[0]
   }
 
   /** A page of resources, newest first. */
-  async page({ kind, ownerId, beforeId, limit }: PageOf): Promise<StoredResource[]> {
-    let page = this.db.selectFrom('resources').selectAll().where('kind', '=', kind)
-    if (ownerId !== undefined) page = page.where('owner_id', '=', ownerId)
-    if (beforeId !== undefined) page = page.where('id', '<', beforeId)
+  async page(page: PageOf): Promise<StoredResource[]> {
     const rows = await this.db
-      .selectFrom(page.orderBy('id', 'desc').limit(limit).as('resources'))
+      .selectFrom(this.#pageOf(page).selectAll().as('resources'))
       .leftJoin('modules', 'modules.host_id', 'resources.id')
       .selectAll('resources')
       .select(['modules.module', 'modules.config'])
@@ -88,14 +94,28 @@ export class Reader extends Queries {
     return group(rows)
   }
 
+  /** The sizes of the resources of a page, newest first; neither database reads the texts for this. */
+  async sizes({ withChildren, ...page }: PageOf & { readonly withChildren: boolean }): Promise<Size[]> {
+    const rows = await this.#pageOf(page)
+      .select(['id', sizeOf('resources', withChildren).as('bytes')])
+      .execute()
+    return rows.map(({ id, bytes }) => ({ id, bytes: Number(bytes) }))
+  }
+
+  #pageOf({ kind, id, ownerId, beforeId, limit }: PageOf) {
+    let page = this.db.selectFrom('resources').where('kind', '=', kind)
+    if (id !== undefined) page = page.where('id', '=', id)
+    if (ownerId !== undefined) page = page.where('owner_id', '=', ownerId)
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId)
+    return page.orderBy('id', 'desc').limit(limit)
+  }
+
   /** The resources of `kind` that belong to any of `parentIds`, oldest first. */
   async children(kind: string, parentIds: readonly string[]): Promise<StoredResource[]> {
     if (parentIds.length === 0) return []
     // Only by parent: with the kind or the order in the query too, both databases scan every resource of the kind.
     const rows = await this.#withModules().where('resources.parent_id', 'in', parentIds).execute()
-    return group(rows)
-      .filter((child) => child.kind === kind)
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
+    return (await group(rows)).filter((child) => child.kind === kind).sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   /** The resources with these ids that exist, of any kind, with their modules. */
@@ -301,10 +321,23 @@ const heldColumns = [
 type Row = Selectable<Tables['resources']>
 type OwnedRow = Row & { readonly [Column in Exclude<keyof Row, 'owner_id'> as `held_${Column}`]: Row[Column] }
 
-/** Turns joined rows, one for each module, into resources in the same order. */
-function group(rows: readonly (Row & { module: string | null; config: string | null })[]): StoredResource[] {
+/** The bytes of a resource; `table` is the name of `resources` in the query. */
+function sizeOf(table: string, withChildren: boolean): RawBuilder<number> {
+  const [id, fields] = [sql.ref(`${table}.id`), sql.ref(`${table}.fields`)]
+  const modules = sql`coalesce((select sum(octet_length(config)) from modules where host_id = ${id}), 0)`
+  if (!withChildren) return sql`octet_length(${fields}) + ${modules}`
+  const children = sql`(select sum(${sizeOf('child', false)}) from resources as child where child.parent_id = ${id})`
+  return sql`octet_length(${fields}) + ${modules} + coalesce(${children}, 0)`
+}
+
+/** Turns joined rows, one for each module, into resources in the same order; many may take megabytes together. */
+async function group(
+  rows: readonly (Row & { module: string | null; config: string | null })[],
+): Promise<StoredResource[]> {
+  const breath = othersTurn()
   const found = new Map<string, StoredResource & { modules: Map<string, Record<string, unknown>> }>()
   for (const row of rows) {
+    await breath()
     let resource = found.get(row.id)
     if (!resource) {
       resource = { ...storedResource(row), modules: new Map() }

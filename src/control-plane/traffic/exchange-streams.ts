@@ -1,7 +1,9 @@
 /** Streams exchanges to watchers as they happen. */
+import { Shares } from '../../lib/limits/shares.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import { type ExchangeFilter, isThrough, type SeenExchange } from '../../model/exchange.ts'
+import { shared } from '../../model/shared.ts'
 import type { Principal } from '../records/find-caller.ts'
 import { type ExchangeNode, maySee } from './listed-exchanges.ts'
 
@@ -26,13 +28,12 @@ interface FollowingReader {
 /** Pause between two polls, in milliseconds. */
 const LOOK_MS = 500
 
-/** Most watchers at once. */
-const MAX_WATCHERS = 200
-
 /** While there are watchers, nodes are polled once for all of them. Nothing is buffered for a watcher that does not read. */
 export class ExchangeStreams {
   readonly #options: ExchangeStreamsOptions
-  readonly #watchers = new Set<FollowingReader>()
+  /** Each with its owner; the oldest first. */
+  readonly #watchers = new Map<FollowingReader, string>()
+  readonly #shares = new Shares(shared.eventStreams.most)
   /** By node, the next number of each of its data planes. */
   readonly #seen = new Map<string, Readonly<Record<string, number>>>()
   readonly #asking = new Set<string>()
@@ -44,10 +45,12 @@ export class ExchangeStreams {
     this.#options = options
   }
 
-  /** Returns a function that stops watching. Throws `Refusal` when there are too many watchers. */
+  /** Returns a function that stops watching. Throws `Refusal` when the owner has its share of all watchers. */
   watch(watcher: FollowingReader): () => void {
-    if (this.#watchers.size >= MAX_WATCHERS) throw new Refusal('SERVER_BUSY', 'too many streams of exchanges are open')
-    this.#watchers.add(watcher)
+    const owner = watcher.principal().id
+    this.#makeRoom(owner)
+    this.#watchers.set(watcher, owner)
+    this.#shares.add(owner, 1)
     if (this.#timer === undefined) {
       this.#firstLook = this.#look()
       this.#timer = setInterval(() => void this.#look(), this.#options.everyMs ?? LOOK_MS).unref()
@@ -55,17 +58,34 @@ export class ExchangeStreams {
     void this.#firstLook.then(() => {
       if (this.#watchers.has(watcher)) watcher.follows()
     })
-    return () => {
-      this.#watchers.delete(watcher)
-      if (this.#watchers.size === 0) this.#rest()
-    }
+    return () => this.#forget(watcher)
   }
 
   /** Ends all streams. */
   close(): void {
-    for (const watcher of [...this.#watchers]) watcher.end()
-    this.#watchers.clear()
-    this.#rest()
+    for (const watcher of [...this.#watchers.keys()]) watcher.end()
+    for (const watcher of [...this.#watchers.keys()]) this.#forget(watcher)
+  }
+
+  /** Ends the oldest stream of whoever has most, when there is no room for one more. */
+  #makeRoom(owner: string): void {
+    const giver = this.#shares.giver(owner)
+    if (giver === undefined) return
+    const [oldest] = [...this.#watchers].find(([, each]) => each === giver) ?? []
+    if (giver === owner || !oldest) {
+      const msg = 'too many streams of exchanges are open, and you have your share of them; close one'
+      throw new Refusal('SERVER_BUSY', msg, { headers: { 'retry-after': '5' } })
+    }
+    this.#forget(oldest)
+    oldest.end()
+  }
+
+  #forget(watcher: FollowingReader): void {
+    const owner = this.#watchers.get(watcher)
+    if (owner === undefined) return
+    this.#watchers.delete(watcher)
+    this.#shares.add(owner, -1)
+    if (this.#watchers.size === 0) this.#rest()
   }
 
   #rest(): void {
@@ -100,7 +120,7 @@ export class ExchangeStreams {
   }
 
   #tell(exchanges: readonly SeenExchange[], missed: number): void {
-    for (const { principal, filter, saw } of this.#watchers) {
+    for (const { principal, filter, saw } of this.#watchers.keys()) {
       const who = principal()
       const shown = exchanges.filter((exchange) => maySee(who, exchange) && passes(exchange, filter))
       if (shown.length > 0 || missed > 0) saw(shown, missed)

@@ -1,6 +1,7 @@
 /** Reads and shows the exchanges of all nodes for the API. */
 import { Unpacker } from '../../lib/bytes/unpacker.ts'
 import { inTime } from '../../lib/in-time.ts'
+import { SharedTurns } from '../../lib/limits/shared-turns.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import {
@@ -14,6 +15,7 @@ import {
 } from '../../model/exchange.ts'
 import { readExchangeId, tagOf } from '../../model/exchange-id.ts'
 import { isSensitiveHeader } from '../../model/sensitive-headers.ts'
+import { shared } from '../../model/shared.ts'
 import type { Principal } from '../records/find-caller.ts'
 import { exchanges } from '../resources/exchanges.ts'
 import type { Fields } from '../resources/resource.ts'
@@ -39,10 +41,15 @@ export const MASKED = '[masked]'
 /** How long a node may take before a list is answered without it, in milliseconds. */
 const ASK_MS = 2500
 
+/** Most replays that wait, and for how long, in milliseconds: longer than one that is under way may take. */
+const MAX_WAITING = 256
+const WAIT_MS = 15_000
+
 export class Exchanges {
   /** For bodies that were sent compressed. */
   readonly unpacker = new Unpacker()
   readonly #options: ExchangesOptions
+  readonly #replays = new SharedTurns({ atOnce: shared.replays.most, waiting: MAX_WAITING, waitMs: WAIT_MS })
 
   constructor(options: ExchangesOptions) {
     this.#options = options
@@ -76,10 +83,22 @@ export class Exchanges {
     const mayUseSecrets = principal.role === 'admin'
     // Nodes of an older version do not know `callerIp`. They refuse it, and so every change.
     const changes = Object.keys(body).length > 0 ? { ...changesOf(body), callerIp: ip } : {}
-    const made = await node.ask({ ...changes, kind: 'replay', id, mayUseSecrets })
+    const made = await this.#inTurn(principal, () => node.ask({ ...changes, kind: 'replay', id, mayUseSecrets }))
     if (made === null) return undefined
     this.#options.log.info({ exchange: id, replay: made, by: principal.id }, 'exchange replayed')
     return this.one(principal, made)
+  }
+
+  async #inTurn<T>({ id: owner }: Principal, replay: () => Promise<T>): Promise<T> {
+    if (!(await this.#replays.take(owner))) {
+      const msg = 'too many requests are being repeated; try again'
+      throw new Refusal('SERVER_BUSY', msg, { headers: { 'retry-after': '5' } })
+    }
+    try {
+      return await replay()
+    } finally {
+      this.#replays.over(owner)
+    }
   }
 
   /** The node that has an exchange, if it is online. */

@@ -25,12 +25,8 @@ interface ReplaysOptions {
 /** How long the answer to a repeated request may take, in milliseconds: less than a call between nodes. */
 const REPLAY_MS = 10_000
 
-/** How many requests may be repeated at once. */
-const MAX_OPEN = 16
-
 export class Replays {
   readonly #options: ReplaysOptions
-  #open = 0
 
   constructor(options: ReplaysOptions) {
     this.#options = options
@@ -45,23 +41,14 @@ export class Replays {
     const authority = headers.get('host') ?? exchange.host
     headers.remove('host')
     const host = this.#hostOf(exchange, authority)
-    if (this.#open >= MAX_OPEN) throw new Refusal('SERVER_BUSY', 'too many requests are being repeated; try again')
-    this.#open++
-    try {
-      const head: RequestHead = {
-        method: ask.method ?? exchange.method,
-        ...{ target, authority, headers },
-        version: '1.1',
-        body: body.length === 0 ? 'none' : body.length,
-        upgrade: undefined,
-      }
-      return await this.#send(exchange, new DescribedExchange(head, body), {
-        serverName: host,
-        ip: senderOf(exchange, ask),
-      })
-    } finally {
-      this.#open--
+    const head: RequestHead = {
+      method: ask.method ?? exchange.method,
+      ...{ target, authority, headers },
+      version: '1.1',
+      body: body.length === 0 ? 'none' : body.length,
+      upgrade: undefined,
     }
+    return this.#send(exchange, new DescribedExchange(head, body), { serverName: host, ip: senderOf(exchange, ask) })
   }
 
   #send(exchange: SeenExchange, repeated: DescribedExchange, { serverName, ip }: Sender): Promise<string> {

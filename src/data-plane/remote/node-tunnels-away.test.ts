@@ -71,6 +71,33 @@ describe('while nothing can be looked up', () => {
     assert.deepEqual(plane.ids, [])
   })
 
+  test('a name that nobody is known to have is unknown, and offline once a look-up has found nobody', async () => {
+    const ask = (hasWaited: boolean) => plane.nodes.lookUp('secure', NAME, { hasWaited })
+    plane.isAway = true
+    await ask(false)
+    assert.equal(ask(true), 'busy')
+    assert.equal(ask(false), 'busy', 'for the next visitor as well')
+    assert.equal(plane.asked.length, 1)
+    plane.isAway = false
+    await lookLater()
+    assert.equal(ask(true), undefined)
+    plane.isAway = true
+    await lookLater()
+    assert.equal(ask(true), 'busy', 'somebody may have come since')
+  })
+
+  test('a name that a wildcard here serves stays with it, and that of a known address there', async () => {
+    plane.store(placeOf(PLACE))
+    await plane.look(NAME)
+    plane.covered.add('x.own.test')
+    plane.isAway = true
+    for (const name of [NAME, 'x.own.test']) {
+      plane.now += OLD_MS
+      await plane.look(name)
+      assert.equal(plane.nodes.lookUp('secure', name, { hasWaited: true }), undefined, name)
+    }
+  })
+
   test('a name whose former holder is here is left to this node', async () => {
     await hadBefore()
     plane.here.add('tn_1')

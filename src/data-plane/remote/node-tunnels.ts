@@ -129,7 +129,7 @@ export class NodeTunnels {
 
   /**
    * Finds out who serves a name, for a visitor from `ip`. Undefined when that is known; else resolves when it is, or the look-up
-   * failed. `busy`: the visitor has waited, and no look-up began in time.
+   * failed. `busy`: nobody knows, since no look-up began in time, or the last one failed.
    */
   lookUp(
     listener: Listener,
@@ -145,8 +145,10 @@ export class NodeTunnels {
     // An old answer is better than none.
     if (hasWaited && known.isRefused) return this.#isFound(known) ? undefined : 'busy'
     // A name below a wildcard here is not looked up again at once: a busy wildcard would keep the database busy.
-    const mayBeOld = hasWaited || this.#options.edges.serves(listener, name)
-    return this.#current(known, { mayBeOld, ip })
+    const isServedHere = this.#options.edges.serves(listener, name)
+    const pending = this.#current(known, { mayBeOld: hasWaited || isServedHere, ip })
+    if (pending || known.isAnswered || isServedHere || this.#isFound(known)) return pending
+    return 'busy'
   }
 
   /** Follows a group with its members at other nodes. */
@@ -239,7 +241,11 @@ export class NodeTunnels {
     let outcome = await this.#dialAt(at, request)
     for (const waitMs of AGAIN_MS) {
       if (!(outcome instanceof DialFault) || !['offline', 'unreachable'].includes(outcome.reason)) return outcome
-      if (!(await this.#lookAgain(tunnelId, groups))) return outcome
+      if (!(await this.#lookAgain(tunnelId, groups))) {
+        // It may be at another node by now.
+        if (outcome.reason === 'offline') outcome = new DialFault('unreachable', 'it left, and cannot be looked up')
+        return outcome
+      }
       const next = this.#locate(request)
       if (!next) return outcome
       if (isSame(at, next)) {

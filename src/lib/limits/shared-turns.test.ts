@@ -9,8 +9,8 @@ class Takers {
   readonly come: string[] = []
   readonly refused: string[] = []
 
-  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000 } = {}) {
-    this.turns = new SharedTurns({ atOnce, waiting, waitMs })
+  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000, each = Number.POSITIVE_INFINITY } = {}) {
+    this.turns = new SharedTurns({ atOnce, waiting, waitMs, each })
   }
 
   async take(owner: string, count: number): Promise<void> {
@@ -65,6 +65,19 @@ describe('shared turns', () => {
     takers.come.length = 0
     await takers.over('a', 2)
     assert.deepEqual(takers.come, ['b', 'b'])
+  })
+
+  test('may be bounded for each owner, who waits for its own while others begin at once', async () => {
+    const takers = new Takers({ each: 1 })
+    await takers.take('a', 3)
+    await takers.take('b', 2)
+    assert.deepEqual(takers.come, ['a', 'b'])
+    await takers.over('b')
+    assert.deepEqual(takers.come, ['a', 'b', 'b'])
+    await takers.over('b')
+    assert.deepEqual(takers.come, ['a', 'b', 'b'])
+    await takers.over('a', 2)
+    assert.deepEqual(takers.counts(takers.come), { a: 3, b: 2 })
   })
 
   test('that do not come in time are given up', async (t) => {

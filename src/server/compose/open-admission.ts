@@ -37,15 +37,15 @@ export function openAdmission(
   const agentCredentials = new AgentCredentials(store)
   const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
   const addresses = new TakenAddresses(store)
-  const holdersOfName = async (name: string): Promise<AddressHolders> => {
+  const holdersOfName = async (name: string, owner: string): Promise<AddressHolders> => {
     const held = await addresses.holdersOfName(name)
     // A name was proven when it was reserved, unless an admin reserved it.
     const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
-    return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
+    return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name, { owner }) }
   }
-  const holdersOf = async ({ host, port }: { readonly host: string; readonly port: number | undefined }) =>
+  const holdersOf: BindRules['holders'] = async ({ host, port }, owner) =>
     (await (port === undefined
-      ? holders.answer(host, () => holdersOfName(host))
+      ? holders.answer(host, () => holdersOfName(host, owner))
       : holders.answer(`:${port}`, () => addresses.holdersOfPort(port)))) ?? NOBODY
 
   return {
@@ -68,8 +68,8 @@ export function openAdmission(
       },
       bindModules: async ({ credentialId, proto, opts }) =>
         documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-      holdersOfName: (host) => holdersOf({ host, port: undefined }),
-      holdersOfPort: (port) => holdersOf({ host: domain, port }),
+      holdersOfName: (host) => holdersOf({ host, port: undefined }, ''),
+      holdersOfPort: (port) => holdersOf({ host: domain, port }, ''),
       lookUpPlaces: async (asked) => (await cluster?.lookUps.addresses(asked)) ?? [],
       lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
       answerNode: async ({ value }) => cluster?.answer(value),

@@ -32,7 +32,7 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
       cnameTarget: proven && ((name) => proven.recordsFor(name).cnameTarget),
       endpointAt: (address) => directory.endpointAt(address),
     },
-    whyNotProven: proven && ((name) => proven.whyNot(name)),
+    whyNotProven: proven && ((name, owner) => proven.whyNot(name, { owner })),
   })
   return {
     records,

@@ -114,6 +114,8 @@ describe('a database that is away', () => {
         for (const { gates } of cluster.nodes) await gates.database.shut()
         await ask('nobody-else.test')
         assert.ok((await read(away, 'lookup_failures_total')) > 0)
+        const unknown = await visit(away.at('http://nobody-knows.test'), cluster)
+        assert.deepEqual([unknown.status, unknown.headers['retry-after']], [503, '1'], 'and not 404')
         await tunnel.close()
         await until('rows wait', async () => (await read(home, 'rows_waiting')) > 0)
         for (const node of cluster.nodes) {

@@ -22,6 +22,7 @@ export const request = (tunnelId: string, version?: string): DialRequest => ({ t
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 export const stream = { isStream: true } as unknown as ByteStream
 export const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+export const isUnknown = (outcome: unknown): boolean => outcome instanceof DialFault && outcome.reason === 'unreachable'
 export const isOffline = (outcome: unknown): boolean => outcome instanceof DialFault && outcome.reason === 'offline'
 
 export const tunnelOf = (tunnelId: string, nodeId = 'nd_b', labels?: Record<string, string>): RemoteTunnel => ({
@@ -133,7 +134,7 @@ export class RemotePlane {
     await pending
     // It looks again, and uses what is known by then.
     if (pending) await this.nodes.lookUp(listener, name, { hasWaited: true }, ip)
-    return pending !== undefined
+    return pending !== undefined && pending !== 'busy'
   }
 
   /** The version in which visitors of an endpoint are let in. */
