@@ -24,6 +24,8 @@ export interface BindRules {
   /** The modules that a bind asks for; rejects with `BindRefusal`. `owner` is charged for the work. */
   readonly modules: (owner: string, bind: Pick<EndpointRequest, 'proto' | 'opts'>) => Promise<AgentModules>
   readonly holders: (address: Pick<EndpointRequest, 'host' | 'port'>) => Promise<AddressHolders>
+  /** Whether callers or other agents reach the server by a name (D105). */
+  readonly isKeptName: (name: string) => boolean
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
   /** The domain of random names. */
@@ -85,6 +87,8 @@ export class Binds {
     const config = endpointConfig(bind, { ownerId, modules, digest: rules.digest })
     const held = await rules.holders({ host, port })
     if (held.edgeId !== undefined) throw refusals.heldByEdge(hostport, held.edgeId)
+    // One that was reserved before the server had it is served on.
+    if (port === undefined && rules.isKeptName(host) && held.reservationId === undefined) throw refusals.ofServer(host)
     if (held.unproven !== undefined) throw refusals.nameUnproven(held.unproven)
     // D66: a name with a rule or a reservation of its own is exempt from the wildcard.
     const isOwn = port !== undefined || namesIt(acl, host) || held.reservationId !== undefined
