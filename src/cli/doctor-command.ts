@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { errorCode } from '../lib/error-code.ts'
 import { countOf } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
+import { keptNames } from '../server/config/own-names.ts'
 import type { Settings } from '../server/config/read-settings.ts'
 import { apiCaller } from './api/api-client.ts'
 import { listAll } from './api/list.ts'
@@ -36,7 +37,10 @@ const SQLITE = 'sqlite:'
 const ANSWER_MS = 5000
 
 /** Settings that say where the server is. */
-const flags = ['data-dir', 'api-listen', 'api-tls', 'metrics-listen', 'https-listen', 'public-https-port', 'domain']
+const flags = [
+  ...['data-dir', 'api-listen', 'api-url', 'api-tls', 'metrics-listen', 'https-listen', 'public-https-port'],
+  ...['domain', 'agent-names'],
+]
 
 /** `reach` is for tests. */
 export function doctorCommand(terminal: Terminal, reach?: ReachedFrom): Command {
@@ -83,7 +87,7 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
     checkFiles(),
     checkClock(settings.acmeDirectory, settings.acmeCa === null ? undefined : own(settings.acmeCa)),
   ])
-  const inside = hasDatabase ? [await checkDatabase(databaseUrl, keyFile)] : []
+  const inside = hasDatabase ? await checkDatabase(databaseUrl, keyFile, keptNames(settings)) : []
   return [...health, ...files, ...inside, ...checkAccess([keyFile, dataDir]), ...groups.flat()]
 }
 

@@ -138,11 +138,13 @@ const rows = {
     },
   ),
   381: row(
-    'An edge or a reserved wildcard holds the address.',
-    'Ask for another, or use a credential whose ACL names it.',
+    'An edge, a reserved wildcard or the server itself holds the address.',
+    'Ask for another; below a wildcard, use a credential whose ACL names it.',
     {
       heldByEdge: (address: string, edge: string) =>
         `${address} belongs to ${edge.startsWith('agin_') ? 'the agent ingress' : 'the edge'} ${edge}; detach it there, or ask for another`,
+      ofServer: (name: string) =>
+        `${name} is a name of the server itself, by which its API or its agents reach it; ask for another`,
       belowWildcard: (name: string, wildcard: { readonly name: string; readonly holderId: string }) =>
         `${name} stands below ${wildcard.name}, which ${wildcard.holderId} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard.name}`,
     },

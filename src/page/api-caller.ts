@@ -39,6 +39,8 @@ interface ApiCallerOptions {
   /** Called after each call with whether there was a response. */
   readonly onAnswer: (isHere: boolean) => void
   readonly onSignedOut: () => void
+  /** The secret of the sign-in, which proves that this page makes the call; null for none. */
+  readonly secret: () => string | null
   /** Who answers. */
   readonly who: 'server' | 'agent'
 }
@@ -67,7 +69,7 @@ export class ApiCaller {
     try {
       const answer = await fetch(this.#address(path), {
         method,
-        headers: { ...VERSION, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+        headers: { ...this.#headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(ANSWER_MS),
       })
@@ -90,7 +92,7 @@ export class ApiCaller {
     let timer = setTimeout(() => silence.abort(), SILENCE_MS)
     try {
       const answer = await fetch(this.#address(path), {
-        headers: VERSION,
+        headers: this.#headers,
         signal: AbortSignal.any([signal, silence.signal]),
       })
       if (!answer.ok || !answer.body) {
@@ -114,6 +116,11 @@ export class ApiCaller {
     }
     if (!signal.aborted) onAnswer(false)
     return this.#away
+  }
+
+  get #headers(): Record<string, string> {
+    const secret = this.#options.secret()
+    return secret === null ? VERSION : { ...VERSION, 'Postern-Page': secret }
   }
 
   get #away(): CallFault {

@@ -14,10 +14,19 @@ interface SignedIn {
   readonly expires_at: string
 }
 
+interface SessionAnswer {
+  readonly session: SignedIn | null
+  /** In the answer to a sign-in alone. */
+  readonly secret?: string
+}
+
 /** `''` follows the system. */
 export type Theme = '' | 'light' | 'dark'
 
 const THEME = 'postern-theme'
+
+/** The secret of the sign-in: only pages of this origin can read it, unlike its cookie, which goes to every port. */
+const SECRET = 'postern-page'
 
 export class PageState {
   readonly api: ApiCaller
@@ -27,12 +36,14 @@ export class PageState {
   /** Since when the server has not responded, in milliseconds since 1970; undefined while it does. */
   readonly awaySince = signal<number | undefined>(undefined)
   readonly theme: Signal<Theme>
+  readonly #storage: Storage
   #hasMoved = false
   #outline: Promise<ApiOutline | CallFault> | undefined
 
   /** The API of an agent is below its page, at `api/`. */
   constructor(browser: Window & typeof globalThis, { who = 'server' }: { readonly who?: 'server' | 'agent' } = {}) {
     const { document, localStorage } = browser
+    this.#storage = localStorage
     this.location = signal(readHash(browser.location.hash))
     browser.addEventListener('hashchange', () => {
       this.#hasMoved = true
@@ -46,6 +57,7 @@ export class PageState {
         if (isHere) this.awaySince.value = undefined
         else this.awaySince.value ??= Date.now()
       },
+      secret: () => localStorage.getItem(SECRET),
       onSignedOut: () => {
         if (this.signedIn.value) this.signedIn.value = null
       },
@@ -86,13 +98,12 @@ export class PageState {
 
   /** Every answer says who is signed in from now on; the one to a sign-out is empty. */
   async #callSession(method: 'GET' | 'POST' | 'DELETE', body?: unknown): Promise<CallFault | undefined> {
-    const outcome = await this.api.call<{ readonly session: SignedIn | null } | undefined>(
-      method,
-      '/page/session',
-      body,
-    )
+    const outcome = await this.api.call<SessionAnswer | undefined>(method, '/page/session', body)
     if (!outcome.ok) return outcome.fault
-    this.signedIn.value = outcome.value?.session ?? null
+    const { session = null, secret } = outcome.value ?? {}
+    if (secret !== undefined) this.#storage.setItem(SECRET, secret)
+    else if (method === 'DELETE') this.#storage.removeItem(SECRET)
+    this.signedIn.value = session
     return undefined
   }
 

@@ -35,10 +35,12 @@ describe('the dashboard', () => {
     return sendRaw(platform.url, `${sent}${text}`)
   }
 
-  const signIn = async (key = platform.apiKey): Promise<string> => {
+  /** What a browser and its page send after a sign-in. */
+  const signIn = async (key = platform.apiKey): Promise<{ Cookie: string; 'Postern-Page': string }> => {
     const answer = await ask('POST', '/page/session', { body: { api_key: key } })
     assert.equal(answer.status, 200, answer.text)
-    return answer.headers.get('set-cookie')?.[0]?.split(';')[0] ?? ''
+    const cookie = answer.headers.get('set-cookie')?.[0]?.split(';')[0] ?? ''
+    return { Cookie: cookie, 'Postern-Page': answer.body.secret }
   }
 
   test('is served to browsers at the bare address, with nothing inline and nothing from other origins', async () => {
@@ -76,8 +78,7 @@ describe('the dashboard', () => {
   })
 
   test('signs in with an API key, which a cookie then replaces, and signs out', async () => {
-    const key = await signIn()
-    const cookie = { Cookie: key }
+    const cookie = await signIn()
     const who = await ask('GET', '/page/session', { headers: cookie })
     assert.deepEqual([who.body.session.user_id, who.body.session.role], [platform.adminId, 'admin'])
     assert.equal((await ask('GET', '/api_keys', { headers: cookie })).status, 200)
@@ -86,6 +87,22 @@ describe('the dashboard', () => {
     const out = await ask('DELETE', '/page/session', { headers: cookie })
     assert.equal(out.status, 204)
     assert.match(out.headers.get('set-cookie')?.[0] ?? '', /=; .*Max-Age=0/)
+    // A copy of all that the browser sent opens nothing any more, and other sign-ins with the key go on.
+    const copy = { headers: cookie }
+    assert.deepEqual((await ask('GET', '/page/session', copy)).body, { session: null })
+    assert.equal((await ask('GET', '/api_keys', copy)).status, 401)
+    assert.equal((await ask('GET', '/api_keys', { headers: await signIn() })).status, 200)
+  })
+
+  test('a copy of the cookie alone opens nothing, and signs nobody out', async () => {
+    const headers = await signIn()
+    const copied = { headers: { Cookie: headers.Cookie } }
+    assert.deepEqual((await ask('GET', '/page/session', copied)).body, { session: null })
+    for (const method of ['GET', 'POST']) assert.equal((await ask(method, '/ip_policies', copied)).status, 401)
+    const guessed = { headers: { ...copied.headers, 'Postern-Page': (await signIn())['Postern-Page'] } }
+    assert.equal((await ask('GET', '/ip_policies', guessed)).status, 401)
+    assert.equal((await ask('DELETE', '/page/session', copied)).status, 204)
+    assert.equal((await ask('GET', '/ip_policies', { headers })).status, 200)
   })
 
   test('refuses an invalid key, naming its field, and answers without an error when nobody is signed in', async () => {
@@ -98,7 +115,7 @@ describe('the dashboard', () => {
 
   test('signs out at once when the key is deleted, and members see what members may see', async () => {
     const { token, api } = await platform.member()
-    const headers = { Cookie: await signIn(token) }
+    const headers = await signIn(token)
     assert.equal((await ask('GET', '/api_keys', { headers })).body.keys.length, 1)
     assert.equal((await ask('GET', '/users', { headers })).status, 403)
     const { keys } = await api.get('/api_keys')
@@ -107,8 +124,18 @@ describe('the dashboard', () => {
     assert.deepEqual((await ask('GET', '/page/session', { headers })).body, { session: null })
   })
 
+  test('signs out everywhere when the user is set inactive', async () => {
+    const { id, token } = await platform.member()
+    const [first, second] = [await signIn(token), await signIn(token)]
+    await platform.admin.update(`/users/${id}`, { active: false })
+    for (const headers of [first, second]) {
+      assert.equal((await ask('GET', '/api_keys', { headers })).status, 401)
+      assert.deepEqual((await ask('GET', '/page/session', { headers })).body, { session: null })
+    }
+  })
+
   test('needs the version header like any client, and a key in a header wins over the cookie', async () => {
-    const headers = { Cookie: await signIn() }
+    const headers = await signIn()
     assert.equal((await ask('GET', '/api_keys', { headers: { ...headers, 'Service-Version': '' } })).status, 400)
     const other = { ...headers, Authorization: 'Bearer no_such_key_no_such_key_no_such_key_1' }
     assert.equal((await ask('GET', '/api_keys', { headers: other })).status, 401)
@@ -128,7 +155,7 @@ describe('the dashboard', () => {
     ]
     for (const [what, given] of attacks) {
       test(`${what}, and can neither write nor read`, async () => {
-        const headers = { Cookie: await signIn(), ...given }
+        const headers = { ...(await signIn()), ...given }
         const before = (await platform.admin.get('/ip_policies')).ip_policies.length
         const body = { description: 'by somebody else' }
         assert.equal((await ask('POST', '/ip_policies', { headers, body })).status, 401)
@@ -168,7 +195,7 @@ describe('the dashboard', () => {
   })
 
   test('is closed, with all its calls, by a restriction of the dashboard or of the API; the API only by its own', async () => {
-    const headers = { Cookie: await signIn() }
+    const headers = await signIn()
     const nobody = await platform.admin.create('/ip_policies', { description: 'nobody' })
     const closing = { enforced: true, ip_policy_ids: [nobody.id] }
     const page = await platform.admin.create('/ip_restrictions', { type: 'dashboard', ...closing })

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { openSealer } from '../../control-plane/records/sealing.ts'
 import { openStore } from '../../control-plane/store/store.ts'
 import { makeKeyFile } from '../../lib/secrets/seal.ts'
+import type { Finding } from './finding.ts'
 import { checkAccess, checkDatabase } from './secrets.ts'
 
 async function filesIn(t: TestContext) {
@@ -15,6 +16,12 @@ async function filesIn(t: TestContext) {
   const store = await openStore(`sqlite:${database}`)
   await openSealer(store, keyFile)
   return { folder, database, keyFile, url: `sqlite:${database}`, store }
+}
+
+async function finding(url: string, keyFile: string): Promise<Finding> {
+  const [first, ...more] = await checkDatabase(url, keyFile, new Set())
+  assert.ok(first && more.length === 0)
+  return first
 }
 
 test('a key file or a data folder that others can read is reported', async (t) => {
@@ -34,7 +41,7 @@ test('a foreign key file is reported, while a server runs and after; nothing is 
   const { folder, keyFile, url, store } = await filesIn(t)
   const other = join(folder, 'other.key')
   makeKeyFile(other)
-  const states = async () => [(await checkDatabase(url, keyFile)).state, (await checkDatabase(url, other)).about]
+  const states = async () => [(await finding(url, keyFile)).state, (await finding(url, other)).about]
   const expected = ['well', `${other} is the key of another database: no secret can be read with it`]
   assert.deepEqual(await states(), expected)
   await store.close()
@@ -49,7 +56,7 @@ test('damage inside of a database is reported', async (t) => {
   const bytes = readFileSync(database)
   // Every page but the first, with which a database begins.
   writeFileSync(database, bytes.fill(0x55, 4096))
-  const { check, state, about } = await checkDatabase(url, keyFile)
+  const { check, state, about } = await finding(url, keyFile)
   assert.deepEqual([check, state], ['database contents', 'to do'])
   assert.match(about, /^the database is damaged: /)
 })

@@ -1,4 +1,4 @@
-/** The checks of `postern doctor` for what only the server may read: who else can, and whether key and database fit together. */
+/** The checks of `postern doctor` for what only the server may read: who else can, and whether key and database fit together, and what is in it. */
 import { errorCode } from '../../lib/error-code.ts'
 import { isOpenToOthers } from '../../lib/files/open-to-others.ts'
 import { readKeyFile } from '../../lib/secrets/seal.ts'
@@ -16,17 +16,28 @@ export function checkAccess(paths: readonly string[]): Finding[] {
 }
 
 /** Looks into the database, whose file is there and begins as one. */
-export async function checkDatabase(databaseUrl: string, keyFile: string): Promise<Finding> {
+export async function checkDatabase(
+  databaseUrl: string,
+  keyFile: string,
+  ownNames: ReadonlySet<string>,
+): Promise<Finding[]> {
   try {
     const { examineDatabase } = await import('../../server/compose/examine-database.ts')
-    const { damage, isOtherKey } = await examineDatabase(databaseUrl, keyIdIn(keyFile))
-    if (damage !== undefined) return damaged(damage)
-    if (!isOtherKey) return well('database contents', 'they are whole, and the key file is that of the database')
+    const { damage, isOtherKey, held } = await examineDatabase(databaseUrl, keyIdIn(keyFile), ownNames)
+    if (damage !== undefined) return [damaged(damage)]
+    const taken = held.map((each) =>
+      toDo('own names', `callers or agents reach this server by ${each}`, 'give that edge or reservation another name'),
+    )
+    if (!isOtherKey)
+      return [well('database contents', 'they are whole, and the key file is that of the database'), ...taken]
     const next = 'name the right file with --key-file, or restore it from a backup'
-    return toDo('key file', `${keyFile} is the key of another database: no secret can be read with it`, next)
+    return [
+      toDo('key file', `${keyFile} is the key of another database: no secret can be read with it`, next),
+      ...taken,
+    ]
   } catch (error) {
-    if (isDamage(error)) return damaged(String(error))
-    return unknown('database contents', `the database cannot be read: ${errorCode(error) ?? String(error)}`)
+    if (isDamage(error)) return [damaged(String(error))]
+    return [unknown('database contents', `the database cannot be read: ${errorCode(error) ?? String(error)}`)]
   }
 }
 

@@ -79,7 +79,8 @@ declare module 'fastify' {
 
 export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   const { ids, log, metrics, pageSessions, pageFiles } = options
-  const authentication: ApiAuthentication = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
+  const pageKey: ApiAuthentication['pageKey'] = async (request) => (await pageSessions.sessionOf(request))?.key
+  const authentication: ApiAuthentication = { ...options, pageKey }
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),

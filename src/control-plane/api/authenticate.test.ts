@@ -8,7 +8,7 @@ import { enter } from './authenticate.ts'
 const TOKEN = 'right'
 const principal = { id: 'usr_1', role: 'member', keyId: 'ak_1' } as const
 const admits = async () => true
-const pageKey = () => undefined
+const pageKey = async () => undefined
 const authenticate = async (token: string) => (token === TOKEN ? principal : undefined)
 
 const cases: [what: string, headers: [name: string, value: string][], code: string | undefined][] = [

@@ -11,7 +11,7 @@ export interface ApiAuthentication {
   readonly admits: (part: 'api' | 'dashboard', address: string) => Promise<boolean>
   readonly rateLimit: RateLimit
   /** The API key of a signed-in browser, when the dashboard made the request; an `Authorization` header wins. */
-  readonly pageKey: (request: IncomingMessage) => string | undefined
+  readonly pageKey: (request: IncomingMessage) => Promise<string | undefined>
 }
 
 /** Lets a request in and returns the caller; throws `Refusal`. */
@@ -40,7 +40,7 @@ async function callerOf(
   request: IncomingMessage,
   { authenticate, admits, pageKey }: Omit<ApiAuthentication, 'rateLimit'>,
 ): Promise<{ readonly principal: Principal | undefined; readonly isAdmitted: boolean }> {
-  const pageToken = request.headersDistinct.authorization === undefined ? pageKey(request) : undefined
+  const pageToken = request.headersDistinct.authorization === undefined ? await pageKey(request) : undefined
   const token = pageToken ?? bearerToken(request)
   const principal = token === undefined ? undefined : await authenticate(token)
   if (!principal) return { principal, isAdmitted: false }

@@ -34,7 +34,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
   // Never a 401: for the page, not being signed in is not an error.
   app.get('/page/session', page, async (request, reply) => {
     checkHost(request.raw)
-    const session = pageSessions.sessionOf(request.raw)
+    const session = await pageSessions.sessionOf(request.raw)
     const principal = session && (await authenticate(session.key))
     if (!session || !principal) return answer(reply, { session: null })
     return answer(reply, { session: showCaller(principal, session.until) })
@@ -50,16 +50,14 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
       throw new Refusal('UNAUTHENTICATED', 'no such API key, or its owner is inactive', { field: 'api_key' })
     // The page calls the API, so an address that may not reach the API cannot sign in.
     if (!(await admits('api', request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
-    const { cookie, until } = pageSessions.begin(key, origin)
+    const { cookie, secret, until } = pageSessions.begin(key, origin)
     request.log.info({ operation: request.id, key: principal.keyId, peer: request.ip }, 'signed in to the page')
-    return answer(reply.header('set-cookie', cookie), { session: showCaller(principal, until) })
+    return answer(reply.header('set-cookie', cookie), { session: showCaller(principal, until), secret })
   })
 
   app.delete('/page/session', page, async (request, reply) => {
-    return reply
-      .header('set-cookie', pageSessions.end(ownPage(request)))
-      .code(204)
-      .send()
+    const cookie = await pageSessions.end(request.raw, ownPage(request))
+    return reply.header('set-cookie', cookie).code(204).send()
   })
 
   function ownPage(request: FastifyRequest): string {

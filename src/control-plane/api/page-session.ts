@@ -1,13 +1,21 @@
-/** Sign-ins to the dashboard: an API key, sealed in a cookie that is valid only on the page's own requests. */
+/**
+ * Sign-ins to the dashboard: an API key, sealed in a cookie that is valid only on the page's own requests.
+ *
+ * A cookie goes to every port of its host, where anybody may serve. So it is not enough: the page, whose storage belongs to
+ * its own origin, keeps a secret that the cookie has a digest of, and sends it in a header (D105).
+ */
+import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { readCookies } from '../../lib/http/cookies.ts'
+import { isSameText } from '../../lib/secrets/constant-time.ts'
 import { type Sealer, SealFault } from '../../lib/secrets/seal.ts'
+import { type EndedPageSessions, LIFETIME_MS, type PageSession } from '../records/ended-page-sessions.ts'
 import { schemeOf } from './host.ts'
 
-/** How long a sign-in lasts, in milliseconds: a working day. */
-const LIFETIME_MS = 12 * 3_600_000
+/** The header with the secret of the page; `page-state.ts` sends it. */
+const SECRET = 'postern-page'
 
 /** Longest cookie that is opened, in characters; longer ones are not ours. */
 const MAX_COOKIE = 1024
@@ -15,14 +23,10 @@ const MAX_COOKIE = 1024
 interface PageSessionOptions {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly now: Clock
+  /** Sessions that were signed out, at this node or another. */
+  readonly ended: Pick<EndedPageSessions, 'add' | 'has'>
   /** How callers reach the API; null when only addresses and `localhost` do. */
   readonly apiUrl: () => string | null
-}
-
-/** An API key that somebody signed in with, and until when, in milliseconds since 1970. */
-interface PageSession {
-  readonly key: string
-  readonly until: number
 }
 
 export class PageSessions {
@@ -44,8 +48,13 @@ export class PageSessions {
     return origin !== undefined && isSentBy(request, origin) ? origin : undefined
   }
 
-  /** The session that a request of our page carries. */
-  sessionOf(request: IncomingMessage): PageSession | undefined {
+  /** The session that a request of our page carries, unless it was signed out. */
+  async sessionOf(request: IncomingMessage): Promise<PageSession | undefined> {
+    const session = this.#carriedBy(request)
+    return session && !(await this.#options.ended.has(session)) ? session : undefined
+  }
+
+  #carriedBy(request: IncomingMessage): PageSession | undefined {
     const origin = this.ownPage(request)
     if (origin === undefined) return undefined
     const wanted = cookieName(origin)
@@ -53,26 +62,33 @@ export class PageSessions {
     const [cookie, another] = cookies
     // If there are two, somebody else set one of them.
     if (!cookie || another || cookie[1].length > MAX_COOKIE) return undefined
-    return this.#opened(cookie[1], origin)
+    const session = this.#opened(cookie[1], origin)
+    const [secret, second] = request.headersDistinct[SECRET] ?? []
+    if (!session || secret === undefined || second !== undefined) return undefined
+    return isSameText(digestOf(secret), session.id) ? session : undefined
   }
 
-  /** The header that signs in a browser at `origin`. */
-  begin(key: string, origin: string): { readonly cookie: string; readonly until: number } {
+  /** The header that signs in a browser at `origin`, and the secret for its page. */
+  begin(key: string, origin: string): { readonly cookie: string; readonly secret: string; readonly until: number } {
     const until = this.#options.now() + LIFETIME_MS
-    const sealed = this.#options.sealer.seal(`${until} ${key}`, boundTo(origin))
-    return { cookie: setCookie(origin, sealed, LIFETIME_MS / 1000), until }
+    const secret = randomBytes(32).toString('base64url')
+    const sealed = this.#options.sealer.seal(`${until} ${key} ${digestOf(secret)}`, boundTo(origin))
+    return { cookie: setCookie(origin, sealed, LIFETIME_MS / 1000), secret, until }
   }
 
-  /** The header that signs out a browser at `origin`. */
-  end(origin: string): string {
+  /** Ends the session that a request of the page at `origin` carries, at all nodes; returns the header that signs out. */
+  async end(request: IncomingMessage, origin: string): Promise<string> {
+    const session = this.#carriedBy(request)
+    if (session) await this.#options.ended.add(session)
     return setCookie(origin, '', 0)
   }
 
   #opened(sealed: string, origin: string): PageSession | undefined {
     try {
-      const [until, key] = this.#options.sealer.open(sealed, boundTo(origin)).split(' ')
-      if (key === undefined || !(Number(until) > this.#options.now())) return undefined
-      return { key, until: Number(until) }
+      const [until, key, id] = this.#options.sealer.open(sealed, boundTo(origin)).split(' ')
+      // Those of earlier versions have no id.
+      if (key === undefined || id === undefined || !(Number(until) > this.#options.now())) return undefined
+      return { key, id, until: Number(until) }
     } catch (error) {
       if (error instanceof SealFault) return undefined
       throw error
@@ -118,6 +134,10 @@ function cookieName(origin: string): string {
 function setCookie(origin: string, value: string, seconds: number): string {
   const secure = origin.startsWith('https:') ? '; Secure' : ''
   return `${cookieName(origin)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
 }
 
 /** Binds a cookie to its origin: it is invalid at another. */

@@ -38,6 +38,7 @@ function start({ key = 'key', guard = '', held, credential, rules }: Around = {}
   const all: BindRules = {
     credential: async (id) => (credential === null ? undefined : (credential ?? { id, acl: [], ownerId: 'usr_1' })),
     modules: async () => ({ edge: {}, route: guard === '' ? {} : { basic_auth: guard } }),
+    isKeptName: (name) => name.startsWith('api.'),
     holders: async () => ({ edgeId: undefined, reservationId: undefined, ...held }),
     digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
     domain: 'example.test',
@@ -70,6 +71,14 @@ test('a name that an edge or an agent ingress has is refused, and the agent is t
     assert.deepEqual([refusal.ngrok, refusal.isTaken], [381, true])
     assert.equal(refusal.message, `a.test:443 belongs to ${whose}; detach it there, or ask for another`)
   }
+})
+
+test('a name of the server is refused, unless it was reserved before; a TCP address only has a port', async () => {
+  const own = { ...bind, host: 'api.test', hostport: 'api.test:443', place: 'secure:api.test' }
+  const refusal = await refused(start().ask(own))
+  assert.deepEqual([refusal.ngrok, refusal.isTaken], [381, false])
+  assert.equal((await served(own, { held: { reservationId: 'rd_1' } })).config.names[0], 'api.test')
+  await served({ ...portBind, host: 'api.test' })
 })
 
 test('of several reasons for a refusal the first is told, in a fixed order', async () => {

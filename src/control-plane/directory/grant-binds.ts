@@ -25,6 +25,8 @@ export interface BindRules {
   readonly modules: (owner: string, bind: Pick<EndpointRequest, 'proto' | 'opts'>) => Promise<AgentModules>
   /** `owner` is charged for proving the name. */
   readonly holders: (address: Pick<EndpointRequest, 'host' | 'port'>, owner: string) => Promise<AddressHolders>
+  /** Whether callers or other agents reach the server by a name (D105). */
+  readonly isKeptName: (name: string) => boolean
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
   /** The domain of random names. */
@@ -86,6 +88,8 @@ export class Binds {
     const config = endpointConfig(bind, { ownerId, modules, digest: rules.digest })
     const held = await rules.holders({ host, port }, ownerId)
     if (held.edgeId !== undefined) throw refusals.heldByEdge(hostport, held.edgeId)
+    // One that was reserved before the server had it is served on.
+    if (port === undefined && rules.isKeptName(host) && held.reservationId === undefined) throw refusals.ofServer(host)
     if (held.unproven !== undefined) throw refusals.nameUnproven(held.unproven)
     // D66: a name with a rule or a reservation of its own is exempt from the wildcard.
     const isOwn = port !== undefined || namesIt(acl, host) || held.reservationId !== undefined

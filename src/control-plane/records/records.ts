@@ -79,6 +79,7 @@ export class Records {
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]
         if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
+        refuseKept(claims, [], this.#options.around)
         const mentions = resource.mentions(fields)
         const allMentions = [...mentions, ...mentionsOf(resource, writes)]
         await checkMentions(writer, allMentions)
@@ -172,13 +173,14 @@ export class Records {
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)
+          const oldClaims = resource.claims(old, parentId)
+          refuseKept(claims, oldClaims, this.#options.around)
           await checkMentions(writer, mentions)
           if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
           await checkClaims(writer, claims, id)
           await checkServed(writer, claims, this.#options.nodeId)
           if (resource.secrets.length > 0) await holdKey(writer, this.#options.sealer)
           await writer.replaceFields(id, sealFields(this.#options.sealer, resource.secrets, fields, resourceAt(id)))
-          const oldClaims = resource.claims(old, parentId)
           await setClaims(writer, id, claims, oldClaims)
           if (this.#mayVouch(principal)) {
             const held = new Set(namesIn(oldClaims))
@@ -372,6 +374,18 @@ function tokenClaim(scope: string, token: string): Claim {
 function namesIn(claims: readonly Claim[]): string[] {
   const named = claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES)
   return [...new Set(named.map(({ key }) => key))]
+}
+
+/** D105: a name by which the server itself is reached can only be kept, by a resource that had it before. */
+function refuseKept(claims: readonly Claim[], before: readonly Claim[], { isKeptName }: Surroundings): void {
+  if (!isKeptName) return
+  const held = new Set(namesIn(before))
+  const names = new Set(namesIn(claims).filter((name) => !held.has(name) && isKeptName(name)))
+  const refused = claims.find(({ key }) => names.has(key))
+  if (!refused) return
+  const { code, field = '' } = refused.taken
+  const msg = `\`${field}\`: callers or agents reach this server by \`${refused.key}\`, so nothing else can have that name; choose another, or give the server another one (\`--api-url\`, \`--agent-names\`)`
+  throw new Refusal(code, msg, { field })
 }
 
 /** Whether two writes name the same resources. */

@@ -45,6 +45,18 @@ export class LoginReader extends Queries {
     return page.orderBy('id', 'desc').limit(limit).execute()
   }
 
+  /** Those of these answers that are used. */
+  async usedAnswers(keys: readonly string[]): Promise<StoredAnswer[]> {
+    return this.db.selectFrom('used_answers').selectAll().where('key', 'in', keys).execute()
+  }
+
+  /** How many used answers have a key with this beginning, which has no wildcard of SQL. */
+  async countAnswers(prefix: string): Promise<number> {
+    const found = this.db.selectFrom('used_answers').where('key', 'like', `${prefix}%`)
+    const row = await found.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+    return row.count
+  }
+
   /** How many rows the table has. */
   async count(table: 'login_sessions' | 'login_users' | 'used_answers'): Promise<number> {
     const row = await this.db

@@ -157,6 +157,11 @@ export class LoginWriter extends LoginReader {
     return added.length > 0
   }
 
+  /** Removes all used answers whose key has this beginning, which has no wildcard of SQL. */
+  async forgetAnswers(prefix: string): Promise<void> {
+    await this.db.deleteFrom('used_answers').where('key', 'like', `${prefix}%`).execute()
+  }
+
   /** Removes used answers that have expired by `now`, at most `limit`; returns their keys. */
   async removeAnswers(now: number, limit: number): Promise<string[]> {
     return this.#removeFirst('used_answers', 'expires_at', sql`expires_at <= ${now}`, limit)

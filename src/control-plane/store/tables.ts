@@ -61,7 +61,7 @@ export interface Tables {
     last_seen_at: number
     expires_at: number | null
   }
-  /** Answers of identity providers that may not be used again; `key` is a digest. */
+  /** Proofs that may not be used again: answers of identity providers, sessions of the page; `key` has a digest. */
   used_answers: {
     key: string
     /** When it is no longer valid anywhere, and may be forgotten. */

@@ -18,6 +18,8 @@ interface Ports {
 
 interface EdgesOptions extends CompileQueueOptions {
   readonly ports: Ports
+  /** Whether the server itself is reached by a name, which no wildcard answers for then. */
+  readonly isOwnName?: (name: string) => boolean
   readonly log: Logger
 }
 
@@ -26,9 +28,9 @@ export class EdgeTable {
   readonly #compiler: CompileQueue
   readonly #entries = new Map<string, LazyEdge>()
   /** Names of HTTPS and TLS edges and endpoints, which share a listener. */
-  readonly #secure = new NameIndex<LazyEdge>()
+  readonly #secure: NameIndex<LazyEdge>
   /** Names of endpoints on the plain listener. */
-  readonly #plain = new NameIndex<LazyEdge>()
+  readonly #plain: NameIndex<LazyEdge>
   readonly #byPort = new Map<number, LazyEdge>()
   /** Versions being compiled while the one before is served, by edge. */
   readonly #coming = new Map<string, { readonly config: EdgeConfig; readonly done: Promise<void> }>()
@@ -41,6 +43,8 @@ export class EdgeTable {
   constructor(options: EdgesOptions) {
     this.#options = options
     this.#compiler = new CompileQueue(options)
+    this.#secure = new NameIndex(options.isOwnName)
+    this.#plain = new NameIndex(options.isOwnName)
   }
 
   /** `then` runs when an edge is removed, so that its connections can be ended. */

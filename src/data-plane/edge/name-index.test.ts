@@ -35,6 +35,17 @@ test('a visitor who requests a literal wildcard gets nothing special', () => {
   assert.equal(indexOf('*.a.e.com').find('*.e.com'), undefined)
 })
 
+test('a wildcard does not answer for a name of the server, and who has exactly that name does', () => {
+  const index = new NameIndex<string>((name) => name === 'api.e.com')
+  index.set('*.e.com', 'wildcard')
+  assert.deepEqual(
+    ['api.e.com', 'x.api.e.com', 'b.e.com'].map((name) => index.find(name)),
+    [undefined, 'wildcard', 'wildcard'],
+  )
+  index.set('api.e.com', 'stored')
+  assert.equal(index.find('api.e.com'), 'stored')
+})
+
 test('names can be replaced and removed', () => {
   const index = indexOf('a.e.com', '*.e.com')
   assert.equal(index.size, 2)

@@ -9,6 +9,12 @@ export class NameIndex<T> {
   readonly #exact = new Map<string, T>()
   /** By the part after `*.`, so that a request for the literal name `*.example.com` finds nothing special. */
   readonly #below = new Map<string, T>()
+  readonly #isOwn: (name: string) => boolean
+
+  /** No wildcard covers a name that `isOwn` (D105). */
+  constructor(isOwn: (name: string) => boolean = () => false) {
+    this.#isOwn = isOwn
+  }
 
   get size(): number {
     return this.#exact.size + this.#below.size
@@ -32,7 +38,7 @@ export class NameIndex<T> {
   /** The value for this name. Costs one look-up per label, however many names there are. */
   find(name: string): T | undefined {
     const exact = this.#exact.get(name)
-    if (exact !== undefined || this.#below.size === 0) return exact
+    if (exact !== undefined || this.#below.size === 0 || this.#isOwn(name)) return exact
     for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) {
       const below = this.#below.get(name.slice(dot + 1))
       if (below !== undefined) return below

@@ -40,6 +40,7 @@ test('removes cookies by name or prefix, and leaves all others unchanged', () =>
       ['a=1', 'b=2'],
     ],
     [['my.nonce.x =1;my.session=y;my.session=z'], []],
+    [['my.session=x; b=\u00a0'], ['b=\u00a0']],
   ]
   for (const [before, after] of cases) {
     const headers = sent(...before)

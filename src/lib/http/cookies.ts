@@ -21,30 +21,17 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
   const all = [...names]
   const whole = new Set(all.filter((name) => !name.endsWith('*')))
   const beginnings = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
-  const isKept = (pair: string): boolean => {
-    const name = nameIn(pair)
-    return !whole.has(name) && !beginnings.some((beginning) => name.startsWith(beginning))
-  }
-  return (headers) => {
-    const first = headers.get('cookie')
-    if (first === undefined) return
-    // Fast path: most requests have only their login cookie.
-    if (!first.includes(';') && headers.count('cookie') === 1) {
-      if (!isKept(first)) headers.remove('cookie')
-      return
-    }
-    let isChanged = false
-    const left: string[] = []
-    for (const header of headers.all('cookie')) {
-      const pairs = header.split(';')
-      const kept = pairs.filter(isKept)
-      isChanged ||= kept.length < pairs.length
-      if (kept.length > 0) left.push(kept.join(';').trim())
-    }
-    if (!isChanged) return
-    headers.remove('cookie')
-    for (const header of left) headers.add('Cookie', header)
-  }
+  const isUnwanted = (name: string): boolean =>
+    whole.has(name) || beginnings.some((beginning) => name.startsWith(beginning))
+  const without = (value: string): string => withoutCookies(value, isUnwanted)
+  return (headers) => headers.change('cookie', without)
+}
+
+/** The value of a `Cookie` header without the cookies of some names; the others keep their bytes and their order. */
+export function withoutCookies(value: string, isUnwanted: (name: string) => boolean): string {
+  const pairs = value.split(';')
+  const kept = pairs.filter((pair) => !isUnwanted(nameIn(pair)))
+  return kept.length === pairs.length ? value : trimBlanks(kept.join(';'))
 }
 
 /** The name of a cookie; empty for a value without one. */

@@ -92,6 +92,20 @@ export class HeaderList {
     this.addChecked(name, value)
   }
 
+  /** Puts what `change` makes of each value of this name in its place; it must stay field content, and `''` removes it. */
+  change(key: string, change: (value: string) => string): void {
+    for (let i = this.#find(key); i >= 0 && i < this.#names.length; i++) {
+      if (this.#names[i]?.key !== key) continue
+      const before = this.valueAt(i)
+      const value = change(before)
+      if (value === before) continue
+      this.#values[i] = value
+      if (value !== '') continue
+      this.#names.splice(i, 1)
+      this.#values.splice(i--, 1)
+    }
+  }
+
   /** Removes all headers with that name. */
   remove(key: string): void {
     if (this.has(key)) this.removeWhere((name) => name.key === key)

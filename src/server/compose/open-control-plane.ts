@@ -9,6 +9,7 @@ import { edgeEndpoints } from '../../control-plane/mirrors/edge-endpoints.ts'
 import { tunnelGroupIndex } from '../../control-plane/mirrors/group-index.ts'
 import { endWithCredentials, endWithSshCertificates } from '../../control-plane/mirrors/session-credentials.ts'
 import { Documents } from '../../control-plane/records/check-documents.ts'
+import { heldNames } from '../../control-plane/records/held-names.ts'
 import { LoginUpkeep } from '../../control-plane/records/login-upkeep.ts'
 import { StoredLogins } from '../../control-plane/records/stored-logins.ts'
 import { exchangeNodes } from '../../control-plane/traffic/exchange-nodes.ts'
@@ -21,6 +22,7 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
 import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { loginCalls } from '../../link/planes/login-calls.ts'
+import { keptNames } from '../config/own-names.ts'
 import { openAdmission, openNames } from './open-admission.ts'
 import { openAll } from './open-all.ts'
 import { openOrders } from './open-orders.ts'
@@ -41,6 +43,17 @@ export function openControlPlane(options: ControlPlaneOptions) {
     const files = certificateDir === null ? undefined : new CertificateFiles({ folder: certificateDir, now, log })
     files?.start()
     opened.defer(() => files?.stop())
+
+    // D105: names by which callers and agents reach the server, and who has one of them from before.
+    const kept = control.live.derive(keptNames)
+    const warnOfKept = async () => {
+      const held = await heldNames(store, kept())
+      if (held.length > 0) log.warn({ held }, 'names of this server itself belong to edges or reservations: move them')
+    }
+    await warnOfKept()
+    control.live.whenChanged(() => {
+      warnOfKept().catch((err: unknown) => log.debug({ err }, 'cannot look for own names'))
+    })
 
     // Documents that people write are checked here, on another thread where that takes long.
     const threads = new WorkerPool(threadFile('control-thread', import.meta.url))
@@ -83,6 +96,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
       bindRules: {
         ...admission.bindRules,
         digest: new Sealer(Buffer.from(sealingKey)).digestFor('pools'),
+        isKeptName: (name) => kept().has(name),
         ...{ domain: settings.domain, log },
       },
       calls: {
@@ -123,6 +137,8 @@ export function openControlPlane(options: ControlPlaneOptions) {
 
     return {
       store,
+      /** The settings that may change while it runs; shared with the API. */
+      live: control.live,
       sealer,
       threads,
       documents,

@@ -15,6 +15,7 @@ import { lineWriter } from '../../lib/log/create-log.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
 import { samlDocuments } from '../../modules/saml/saml-documents.ts'
+import { keptNames } from '../config/own-names.ts'
 import { allowedBy, ownPorts } from '../config/plane-settings.ts'
 import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
@@ -38,6 +39,7 @@ export function openEdges(
   const { mirrors, threads, limits, gate, registry } = parts
   const { settings, live, control, sealer, ticketSecret, descriptors, now, log, opened } = plane
   const mayBeAsked = live.derive(allowedBy)
+  const kept = live.derive(keptNames)
   const edgeWork = new EdgeWork(threads)
   const samlWork = threads.lane('saml')
   const budgets = { spent: 0 }
@@ -64,6 +66,7 @@ export function openEdges(
     compilePatterns: (patterns) => edgeWork.compilePatterns(patterns),
     prepareExpressions: (texts) => edgeWork.prepareExpressions(texts),
     ports,
+    isOwnName: (name) => kept().has(name),
     log,
   })
   const { certificates } = mirrors

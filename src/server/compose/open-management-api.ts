@@ -4,6 +4,7 @@ import { readPageFiles } from '../../control-plane/api/page-files.ts'
 import { PageSessions } from '../../control-plane/api/page-session.ts'
 import { RateLimit } from '../../control-plane/records/api-rate-limit.ts'
 import { ApiRestriction } from '../../control-plane/records/api-restriction.ts'
+import { EndedPageSessions } from '../../control-plane/records/ended-page-sessions.ts'
 import { authenticate } from '../../control-plane/records/find-caller.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { openAll } from './open-all.ts'
@@ -64,7 +65,7 @@ async function accessOf({ settings, live, control, ids, now, log, version }: Ope
     authenticate: (token: string) => authenticate(store, token),
     admits: guard.admits.bind(guard),
     groupsOf: groups.serving.bind(groups),
-    pageSessions: new PageSessions({ sealer, now, apiUrl }),
+    pageSessions: new PageSessions({ sealer, now, apiUrl, ended: new EndedPageSessions({ store, now }) }),
   }
 }
 

@@ -12,7 +12,7 @@ import { Exchanges } from '../../control-plane/traffic/listed-exchanges.ts'
 import { undivided } from '../../lib/limits/divided-counters.ts'
 import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { Explanation } from '../../model/explanation.ts'
-import { reachedBy } from '../config/own-names.ts'
+import { keptNames, reachedBy } from '../config/own-names.ts'
 import type { OpeningApi } from './opening-api.ts'
 
 /** What is stored, and what is done with it besides. */
@@ -21,6 +21,7 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
   const { tcpPorts, domain, region } = settings
   const { directory } = planes
   const ownNames = live.derive(reachedBy)
+  const kept = live.derive(keptNames)
   const managesCertificates = settings.acmeDirectory !== ''
   const records = new Records({
     ...{ store, ids, now, sealer, nodeId, presence, requestKey },
@@ -29,6 +30,7 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
     around: {
       ...{ tcpPorts, publicHttpsPort, domain, region, managesCertificates },
       isOwnName: (name) => ownNames().has(name),
+      isKeptName: (name) => kept().has(name),
       cnameTarget: proven && ((name) => proven.recordsFor(name).cnameTarget),
       endpointAt: (address) => directory.endpointAt(address),
     },

@@ -1,7 +1,6 @@
 /** What every step of opening the management API is given. */
 
 import type { Listeners } from '../config/listeners.ts'
-import { LiveSettings } from '../config/live-settings.ts'
 import type { ControlGiven } from '../supervisor/control-child.ts'
 import type { WorkerAddresses } from '../supervisor/process-messages.ts'
 import type { ControlPlane } from './open-control-plane.ts'
@@ -22,5 +21,5 @@ export type OpeningApi = ReturnType<typeof beginApi>
 
 /** `opened` takes how to close what each step opens. */
 export function beginApi(options: ManagementOptions, opened: AsyncDisposableStack) {
-  return { ...options, opened, live: new LiveSettings(options.settings) }
+  return { ...options, opened, live: options.control.live }
 }

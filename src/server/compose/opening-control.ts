@@ -14,6 +14,7 @@ import type { StoreLimits } from '../../control-plane/store/limits.ts'
 import { lockForServing } from '../../control-plane/store/serve-lock.ts'
 import { openStore } from '../../control-plane/store/store.ts'
 import { isOpenToOthers } from '../../lib/files/open-to-others.ts'
+import { LiveSettings } from '../config/live-settings.ts'
 import type { OwnNode } from '../config/own-node.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -55,6 +56,7 @@ export async function beginControl(options: ControlPlaneOptions, opened: AsyncDi
   return {
     ...options,
     ...{ opened, store, sealer },
+    live: new LiveSettings(settings),
     sealingKey: sealer.keyFor(DATA_PLANES),
     authority: await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem')),
     requestKey: requestKeyOf(store, sealer, now),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { namesForAgents, namesOfApi, ownNames, reachedBy } from './own-names.ts'
+import { keptNames, namesForAgents, namesOfApi, ownNames, reachedBy } from './own-names.ts'
 import { readSettings } from './read-settings.ts'
 
 const settingsOf = (flags: Readonly<Record<string, string>>) => readSettings({ flags, env: {}, cwd: '/' })
@@ -47,6 +47,25 @@ test('all names of the server are those of the API and those for agents, in lowe
   ]
   for (const name of ['localhost', ...names]) assert.ok(all.has(name), name)
   assert.ok(!all.has('example.com'))
+})
+
+test('kept for the server are the names in its settings, but neither addresses, nor the domain, nor `localhost`', () => {
+  const kept = (flags: Record<string, string>, more = {}) => [...keptNames({ ...settingsOf(flags), ...more })]
+  assert.deepEqual(kept({ 'api-url': 'http://localhost:7400' }), ['connect.localhost'])
+  const flags = {
+    domain: 't.example.com',
+    'api-url': 'https://API.example.com.:7400/x',
+    'agent-names': 'a.example.com,192.0.2.7,::1',
+  }
+  const names = ['api.example.com', 'connect.t.example.com', 'a.example.com']
+  assert.deepEqual(kept(flags), names)
+  assert.deepEqual(kept(flags, { agentAddress: { host: 'Node-1.example.com', port: 1 } }), [
+    ...names,
+    'node-1.example.com',
+  ])
+  const listening = { 'api-listen': 'machine.example.com:7400', 'agent-names': 't.example.com' }
+  assert.deepEqual(kept(listening), ['connect.localhost', 't.example.com'])
+  assert.deepEqual(kept({ ...listening, 'api-tls': 'on' })[0], 'machine.example.com')
 })
 
 test('certificates are ordered for names of listeners that use them, and never for IP addresses', () => {

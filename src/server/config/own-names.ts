@@ -1,9 +1,11 @@
 /** The names of the server itself, from its settings: for its own certificates, and for those that it orders. */
 import { isIP } from 'node:net'
+import { readNames } from '../../model/hostport.ts'
 import type { Settings } from './read-settings.ts'
 
 type AgentNames = Pick<Settings, 'domain' | 'agentNames' | 'agentAddress'>
 type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
+type KeptNames = Pick<Settings, 'apiUrl' | 'apiTls' | 'apiListen'> & AgentNames
 type OrderedNames = Pick<Settings, 'apiTls' | 'apiUrl' | 'agentCertificate' | 'agentNames' | 'agentAddress'>
 
 /** Wildcard addresses, by which nobody can reach the machine. */
@@ -27,6 +29,16 @@ export function namesForAgents({ domain, agentNames, agentAddress }: AgentNames)
 /** All names and addresses that are the server's own: nobody may have them for something else. */
 export function reachedBy(settings: ApiNames & AgentNames): ReadonlySet<string> {
   return new Set([...namesOfApi(settings), ...namesForAgents(settings)].map((name) => name.toLowerCase()))
+}
+
+/**
+ * Names by which callers and agents reach the server, which no edge, endpoint or reservation may have (D105). `localhost` is
+ * not among them, since it is all that many machines have.
+ */
+export function keptNames({ apiUrl, apiTls, apiListen, domain, agentNames, agentAddress }: KeptNames): Set<string> {
+  const ofApi = [...hostsOf(apiUrl), ...(apiTls ? [apiListen.host] : [])]
+  const ofAgents = [`connect.${domain}`, ...agentNames, ...(agentAddress ? [agentAddress.host] : [])]
+  return new Set(readNames([...ofApi, ...ofAgents]).filter((name) => name !== 'localhost' && isIP(name) === 0))
 }
 
 /** Names for which the server orders certificates, if it does. */

@@ -66,7 +66,7 @@ before(async () => {
     readiness: async () => ({ isReady: true, addresses: {} }),
     sshHostKey: '',
     apiUrl: () => null,
-    pageSessions: new PageSessions({ sealer: never, now: Date.now, apiUrl: () => null }),
+    pageSessions: new PageSessions({ sealer: never, now: Date.now, apiUrl: () => null, ended: never }),
     pageFiles: undefined,
     version: '0',
   })

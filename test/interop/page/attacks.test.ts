@@ -17,10 +17,13 @@ function suite(chromium: TestChromium): void {
   let browser: Browser
   let signedIn: WatchedPage
   let evil: Page
+  /** What the browser sent to the attacker. */
+  const cookies: string[] = []
   /** The attacker's page on this machine: on another port, so the same site but another origin. */
-  const site = createServer((_, response) =>
-    response.setHeader('content-type', 'text/html').end('<!doctype html><title>x'),
-  )
+  const site = createServer(({ headers }, response) => {
+    cookies.push(headers.cookie ?? '')
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>x')
+  })
 
   before(async () => {
     platform = await startPlatform()
@@ -91,6 +94,21 @@ function suite(chromium: TestChromium): void {
     assert.equal(await policies(), 0)
     await signedIn.page.reload()
     await signedIn.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+  })
+
+  test('a service on another port of the host gets the cookie, with which it can do nothing', async () => {
+    cookies.length = 0
+    await evil.goto(others()[0] ?? '')
+    const [cookie = ''] = cookies
+    assert.match(cookie, /postern-page-\d+=/)
+    const { url } = platform
+    const forged = { cookie, 'sec-fetch-site': 'same-origin', origin: url, 'service-version': '2' }
+    assert.equal((await fetch(`${url}/api_keys`, { headers: forged })).status, 401)
+    assert.deepEqual(await (await fetch(`${url}/page/session`, { headers: forged })).json(), { session: null })
+    const body = JSON.stringify({ description: 'by a service on another port' })
+    assert.equal((await fetch(`${url}/ip_policies`, { method: 'POST', headers: forged, body })).status, 401)
+    const secrets = await evil.evaluate(() => JSON.stringify(localStorage))
+    assert.equal(secrets, '{}')
   })
 
   test('they cannot frame it, keep a reference to its window, or send it messages', async () => {

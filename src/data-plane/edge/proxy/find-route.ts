@@ -81,6 +81,8 @@ export function findRoute(search: Search, before = nothingFound): Found {
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return foundWith({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return foundWith({ host, fault: edge })
+  // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b), and before captures.
+  stripRequest(head.headers, connection.peer)
   const broken = brokenCode(edge)
   if (broken !== undefined) return foundWith({ host, edge, fault: broken })
 
@@ -90,8 +92,6 @@ export function findRoute(search: Search, before = nothingFound): Found {
   const route = reserving ?? chooseRoute(edge, path)
   if (typeof route === 'string') return foundWith({ host, edge, fault: route })
 
-  // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b).
-  stripRequest(head.headers, connection.peer)
   const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: reserving && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
   return { host, edge, route, ctx, fault, location: undefined, pending: undefined }

@@ -98,6 +98,19 @@ for (const version of versions) {
       assert.deepEqual(seen(text, 'cookie'), ['a=1; b=2'])
     })
 
+    test('cookies without ours, whatever the service speaks', async (t) => {
+      const cookie = 'a=1; __Host-postern-page=x;  b=2'
+      const one = await httpService(t, ({ headers }, response) => response.end(headers.cookie))
+      const two = await http2Service(t, (stream, headers) => {
+        stream.respond({ ':status': 200 })
+        stream.end(String(headers.cookie))
+      })
+      const edges = [one, two].map(({ backend }, i) => testEdge({ names: [`${i}.test`], routes: [{ backend }] }))
+      const plane = await Plane.start(t, edges)
+      for (const host of ['0.test', '1.test'])
+        assert.equal((await ask(t, plane, version, { host, headers: { cookie } })).text, 'a=1;  b=2')
+    })
+
     test('the same over HTTP/2', async (t) => {
       const service = await http2Service(t, (stream, headers) => {
         stream.respond({ ':status': 200 })

@@ -71,6 +71,60 @@ describe('from a request', () => {
   })
 })
 
+describe('of cookies', () => {
+  const pass = (...sent: string[]): Pairs => {
+    const headers = HeaderList.of([
+      ['Accept', '*/*'],
+      ...sent.map((value): [string, string] => ['cookie', value]),
+      ['X-Last', '1'],
+    ])
+    stripRequest(headers, {})
+    const peer = { ip: '2.2.2.2', port: 1, serverIp: '3.3.3.3', serverPort: 443, startedAt: 0 }
+    const ctx = { headers, authority: 'a.example', peer, scheme: 'https' }
+    const forwarded = [...forwardedHeaders(ctx as unknown as RequestContext)] // the parts of it that are read
+    return forwarded.filter(([name]) => !/^(?:host|x-forwarded-.*)$/i.test(name))
+  }
+  const cases: [what: string, sent: string[], left: string[]][] = [
+    ['the page over https', ['__Host-postern-page=v1:x:y'], []],
+    ['the page over http', ['a=1; postern-page-7400=v1:x:y; b=2'], ['a=1; b=2']],
+    ['logins and attempts', ['__Host-postern.session=x; __Host-postern.nonce.0a=y;a=1'], ['a=1']],
+    ['names that look like ours', ['a=1;postern_x=2; __Secure-postern-page=3;__Host-postern:z=4 ;b=5'], ['a=1;b=5']],
+    [
+      'ours in several headers',
+      ['a=1', '__Host-postern-page=x', ' b = "2;3"; postern.session=y', 'c=4'],
+      ['a=1', 'b = "2;3"', 'c=4'],
+    ],
+    ['ours that comes twice', ['postern-page-1=x; postern-page-1=y'], []],
+    ['the first of two', ['postern-page-1=x;  a="1"; b=\u00a0'], ['a="1"; b=\u00a0']],
+  ]
+  for (const [what, sent, left] of cases) {
+    test(`without ${what}, the others keep their bytes and their place`, () => {
+      assert.deepEqual(pass(...sent), [
+        ['Accept', '*/*'],
+        ...left.map((value): [string, string] => ['cookie', value]),
+        ['X-Last', '1'],
+      ])
+    })
+  }
+
+  test('others are unchanged, also where a value or the end of a name is like ours', () => {
+    const others = [
+      'a=1;  b="postern.session=2" ;;c',
+      'xpostern.session=1; posterns=2; Postern.session=3; a=postern-page-1=2',
+    ]
+    assert.deepEqual(
+      pass(...others).flatMap(([name, value]) => (name === 'cookie' ? value : [])),
+      others,
+    )
+  })
+
+  test('rules see those of logins, but never those of the page', () => {
+    const headers = HeaderList.of([['Cookie', '__Host-postern-page=x; __Host-postern.session=y; postern-page-80=z']])
+    stripRequest(headers, {})
+    assert.equal(headers.get('cookie'), '__Host-postern.session=y')
+  })
+})
+
 describe('from a response', () => {
   test('headers of the connection and our own are removed', () => {
     const headers = HeaderList.of([

@@ -1,4 +1,5 @@
 /** Which headers stop at the edge, in either direction, and which ones the edge adds. */
+import { withoutCookies } from '../../../lib/http/cookies.ts'
 import { HeaderList } from '../../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
 import type { Peer, RequestContext } from '../../../modules/phases.ts'
@@ -7,6 +8,7 @@ import { hopByHop, isTrailer } from '../trailers.ts'
 /** Removes, in place, headers that a visitor must not send to an upstream. */
 export function stripRequest(headers: HeaderList, { isThroughHop }: Pick<Peer, 'isThroughHop'>): void {
   strip(headers, isThroughHop ? isStrippedFromHop : isStrippedFromRequest)
+  headers.change('cookie', withoutPage)
 }
 
 /** Removes, in place, headers that an upstream must not send to a visitor. */
@@ -56,6 +58,7 @@ export function forwardedHeaders({ headers, authority, peer, scheme }: RequestCo
   // Safe to send, since it was parsed as a host.
   outgoing.addChecked(host, authority)
   outgoing.addAll(headers)
+  outgoing.change('cookie', withoutOurs)
   append(outgoing, forwardedFor, peer.ip)
   append(outgoing, forwardedProto, scheme)
   if (!outgoing.has('x-forwarded-host')) outgoing.addChecked(forwardedHost, authority)
@@ -112,6 +115,21 @@ function marksOf(name: HeaderName): number {
 function isOurs(key: string): boolean {
   return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
 }
+
+/** D106: nothing behind an edge may see who is signed in to the dashboard, not even a rule. */
+function withoutPage(cookies: string): string {
+  return cookies.includes('postern') ? withoutCookies(cookies, isOfPage) : cookies
+}
+
+/** D106: what goes to a service has none of ours, logins included, which modules read until then. */
+function withoutOurs(cookies: string): string {
+  return cookies.includes('postern') ? withoutCookies(cookies, isOurCookie) : cookies
+}
+
+const isOfPage = (name: string): boolean => /^(?:__Host-)?postern-page(?![a-z0-9])/.test(name)
+
+/** As with headers, whatever separator follows our name. Other names of logins are hidden by their edges. */
+const isOurCookie = (name: string): boolean => /^(?:__(?:Host|Secure)-)?postern[^a-z0-9]/.test(name)
 
 /** Underscores: some servers read `_` as `-`, so that one header could pass for another. */
 function isStrippedFromHop(name: HeaderName): boolean {
