@@ -15,7 +15,7 @@ import { lineWriter } from '../../lib/log/create-log.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
 import { samlDocuments } from '../../modules/saml/saml-documents.ts'
-import { allowedBy, ownPorts } from '../config/plane-settings.ts'
+import { outboundBy } from '../config/plane-settings.ts'
 import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
 /** How often TLS state of names that are gone is dropped, in milliseconds. */
@@ -37,7 +37,7 @@ export function openEdges(
 ) {
   const { mirrors, threads, limits, gate, registry } = parts
   const { settings, live, control, sealer, ticketSecret, descriptors, now, log, opened } = plane
-  const mayBeAsked = live.derive(allowedBy)
+  const mayReach = live.derive(outboundBy)
   const edgeWork = new EdgeWork(threads)
   const samlWork = threads.lane('saml')
   const budgets = { spent: 0 }
@@ -50,7 +50,7 @@ export function openEdges(
       now,
       log,
       region: settings.region,
-      fetch: outboundFetch({ isAllowed: (address) => mayBeAsked()(address), isOwn: ownPorts(settings) }),
+      fetch: outboundFetch({ mayReach: (target) => mayReach()(target) }),
       sealer,
       sessions: mirrors.logins,
       counters: limits.divided,
