@@ -6,6 +6,7 @@ import { EdgeTable } from '../../data-plane/edge/edge-table.ts'
 import { PublicTcpPorts } from '../../data-plane/edge/public-tcp-ports.ts'
 import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
+import { UntrustedProxies } from '../../data-plane/edge/untrusted-proxies.ts'
 import { waitForLoad } from '../../data-plane/edge/wait-for-load.ts'
 import { requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
@@ -91,7 +92,9 @@ export function openRecords(plane: OpeningPlane, { table, registry }: Pick<Plane
   })
   const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
   live.whenChanged((next) => bodyMemory.use(bodyMemoryOf(next.bodyMemory, planeCount)))
+  const proxies = new UntrustedProxies({ log, total: () => counts.latency.steps.reduce((a, b) => a + b, 0) })
+  opened.defer(() => proxies.close())
   const departed = new DisconnectWatch()
   opened.defer(() => departed.close())
-  return { counts, accessLog, exchanges, bodyMemory, departed }
+  return { counts, accessLog, exchanges, bodyMemory, departed, proxies }
 }

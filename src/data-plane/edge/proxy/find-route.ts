@@ -91,7 +91,8 @@ export function findRoute(search: Search, before = nothingFound): Found {
   if (typeof route === 'string') return foundWith({ host, edge, fault: route })
 
   // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b).
-  stripRequest(head.headers, connection.peer)
+  const isProxied = stripRequest(head.headers, connection.peer)
+  if (isProxied && !connection.replay) tools.onProxied?.(connection.peer.ip)
   const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: reserving && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
   return { host, edge, route, ctx, fault, location: undefined, pending: undefined }

@@ -71,6 +71,14 @@ describe('from a request', () => {
   })
 })
 
+test('whether a visitor describes its visit as a proxy would is seen on the way', () => {
+  const describes = (pairs: Pairs, isThroughHop = false) =>
+    stripRequest(HeaderList.of([...kept, ...pairs]), { isThroughHop })
+  for (const name of ['X-Forwarded-For', 'X-Real-IP', 'Forwarded']) assert.equal(describes([[name, '6.6.6.6']]), true)
+  assert.equal(describes([['X-Forwarded-For', '6.6.6.6']], true), false)
+  assert.equal(describes(hop), false)
+})
+
 describe('from a response', () => {
   test('headers of the connection and our own are removed', () => {
     const headers = HeaderList.of([
