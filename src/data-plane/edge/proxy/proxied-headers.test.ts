@@ -56,6 +56,12 @@ describe('from a request', () => {
     ['X-Forwarded-Server', 'evil.example'],
     ['Forwarded', 'for=6.6.6.6;host=evil.example'],
     ['X-Real-IP', '6.6.6.6'],
+    ['X-Forwarded-Ssl', 'on'],
+    ['X-Forwarded-Scheme', 'https'],
+    ['X-Forwarded-Prefix', '/admin'],
+    ['X-Original-Host', 'evil.example'],
+    ['X-Original-URL', '/admin'],
+    ['X-Rewrite-URL', '/admin'],
   ]
 
   test('what a visitor says about its own visit is removed, but for the addresses before ours', () => {

@@ -95,9 +95,15 @@ const aboutVisit: ReadonlySet<string> = new Set([
   'forwarded',
   'x-forwarded-host',
   'x-forwarded-port',
+  'x-forwarded-prefix',
   'x-forwarded-proto',
+  'x-forwarded-scheme',
   'x-forwarded-server',
+  'x-forwarded-ssl',
+  'x-original-host',
+  'x-original-url',
   'x-real-ip',
+  'x-rewrite-url',
 ])
 
 function marksOf(name: HeaderName): number {
