@@ -167,6 +167,11 @@ const mapped: Readonly<Record<string, Case>> = {
     sends: 'POST /tls_certificates/cert_1/renew',
     body: {},
   },
+  'a certificate that is tried for again': {
+    args: ['reserved-domains', 'retry', 'rd_1'],
+    sends: 'POST /reserved_domains/rd_1/retry',
+    body: {},
+  },
   'a HAR document': { args: ['exchanges', 'har', 'ex_1'], sends: 'GET /exchanges/ex_1/har' },
   'a command for curl': { args: ['exchanges', 'curl', 'ex_1'], sends: 'GET /exchanges/ex_1/curl' },
   'a module that is set': {

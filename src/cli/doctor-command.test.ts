@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { expiryFinding, metricFindings, orderFindings } from './doctor/certificates.ts'
+import { makeIdentity } from '../../test/support/make-certificate.ts'
+import { expiryFinding, keyFindings, metricFindings, orderFindings } from './doctor/certificates.ts'
 import { checkFiles, clockFinding, diskFinding } from './doctor/machine.ts'
 import { checkDomain, checkListeners, type ReachedFrom } from './doctor/reach.ts'
+import { trafficFindings } from './doctor/traffic.ts'
 
 const NOW = Date.parse('2026-06-01T00:00:00Z')
 const GIB = 1024 ** 3
@@ -52,6 +54,19 @@ describe('the doctor reports about certificates', () => {
     )
   })
 
+  test('which uploaded ones have keys that are too large', async () => {
+    const { certificatePem: large } = await makeIdentity({ key: 'p521' })
+    const { certificatePem: usual } = await makeIdentity()
+    const shown = (name: string, certificate_pem: string, issued_at: string | null = null) => ({
+      ...certificate(name, '2026-07-01T00:00:00Z'),
+      ...{ certificate_pem, issued_at },
+    })
+    assert.deepEqual(keyFindings([shown('a.test', usual), shown('b.test', 'what is this')]), [])
+    const [finding] = keyFindings([shown('a.test', usual), shown('large.test', large)])
+    assert.equal(finding?.state, 'to do')
+    assert.match(finding?.about ?? '', /^1 uploaded certificates .*: large\.test$/)
+  })
+
   test('which orders failed, why, and when the next attempt is', () => {
     const policy = { authority: 'letsencrypt' }
     const domain = (name: string, provisioning_job: object | null) => ({
@@ -85,6 +100,45 @@ describe('the doctor reports about certificates', () => {
       'names: to do',
       'descriptors: to do',
     ])
+  })
+})
+
+describe('the doctor reports about traffic', () => {
+  const edge = (id: string, numbers: Readonly<Record<string, number>>, label = `edge="${id}"`) =>
+    Object.entries(numbers).map(([what, value]) => {
+      const kind = label.startsWith('edge') ? 'edge' : 'endpoint'
+      const [name = '', status] = what.split(' ')
+      return `postern_${kind}_${name}_total{${label}${status ? `,status="${status}"` : ''}} ${value}`
+    })
+
+  test('addresses that fail or refuse all the time', () => {
+    const lines = [
+      edge('fine', { 'requests 2xx': 100, 'requests 5xx': 20, refused: 3, connections: 9 }),
+      edge('few', { 'requests 5xx': 19, refused: 19 }),
+      edge('dead', { 'requests 2xx': 1, 'requests 5xx': 60, 'requests none': 40, refused: 100 }),
+      edge('closed', { 'requests 4xx': 30, refused: 30 }),
+      edge('missing', { 'requests 4xx': 300, refused: 0 }),
+      edge('tcp-fine', { connections: 30, refused: 3 }),
+      edge('tcp-closed', { refused: 40 }),
+      edge('endpoints', { 'requests 4xx': 40, refused: 40 }),
+      edge('', { 'requests none': 25 }, 'endpoint="ep_1",address="https://a.test"'),
+    ]
+    const [finding] = trafficFindings(lines.flat().join('\n'))
+    assert.deepEqual(
+      [finding?.state, finding?.about],
+      [
+        'to do',
+        '4 of 8 addresses have failed or refused nearly all visitors since the server started: dead (100 of 101 failed), closed (30 of 30 refused), tcp-closed (40 of 40 refused), https://a.test (25 of 25 failed)',
+      ],
+    )
+    assert.deepEqual(states(trafficFindings(edge('fine', { 'requests 2xx': 1 }).join('\n'))), ['visitors: well'])
+    assert.deepEqual(trafficFindings(''), [])
+  })
+
+  test('a proxy in front that is not trusted', () => {
+    const [finding] = trafficFindings('postern_untrusted_proxy_requests{address="10.0.0.5"} 400')
+    assert.equal(finding?.check, 'proxy')
+    assert.match(finding?.about ?? '', /^most requests come from 10\.0\.0\.5 /)
   })
 })
 

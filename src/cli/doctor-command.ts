@@ -11,12 +11,13 @@ import { apiCaller } from './api/api-client.ts'
 import { listAll } from './api/list.ts'
 import { requestOf } from './api/request.ts'
 import { Failure } from './command-failure.ts'
-import { expiryFinding, metricFindings, orderFindings } from './doctor/certificates.ts'
+import { expiryFinding, keyFindings, metricFindings, orderFindings } from './doctor/certificates.ts'
 import { checkServerFiles } from './doctor/data-files.ts'
 import { type Finding, toDo, unknown, well } from './doctor/finding.ts'
 import { checkClock, checkDisk, checkFiles } from './doctor/machine.ts'
 import { checkDomain, checkListeners, machineReach, type ReachedFrom } from './doctor/reach.ts'
 import { checkAccess, checkDatabase } from './doctor/secrets.ts'
+import { trafficFindings } from './doctor/traffic.ts'
 import { reachable, webAddress } from './print-first-start.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import type { Terminal } from './terminal.ts'
@@ -127,7 +128,8 @@ async function checkStored(
     const certificates = await listAll(call, { path: '/tls_certificates', listKey: 'tls_certificates' })
     const domains = await listAll(call, { path: '/reserved_domains', listKey: 'reserved_domains' })
     const ingresses = await listAll(call, { path: '/agent_ingresses', listKey: 'ingresses' })
-    return [expiryFinding(certificates, Date.now()), ...orderFindings([...domains, ...ingresses])]
+    const stored = [expiryFinding(certificates, Date.now()), ...keyFindings(certificates)]
+    return [...stored, ...orderFindings([...domains, ...ingresses])]
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return [unknown('certificates', error.message)]
@@ -137,7 +139,7 @@ async function checkStored(
 async function checkMetrics(base: string): Promise<Finding[]> {
   try {
     const { text } = await requestOf(`${base}/metrics`, { method: 'GET', headers: {}, withinMs: ANSWER_MS })
-    return metricFindings(text)
+    return [...metricFindings(text), ...trafficFindings(text)]
   } catch {
     return [unknown('metrics', `${base}/metrics does not respond`)]
   }

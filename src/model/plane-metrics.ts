@@ -60,6 +60,8 @@ export interface PlaneMetrics {
    */
   readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
   readonly doors: readonly ListenerMetrics[]
+  /** Addresses that seem to be proxies but are not trusted, with their requests; a plane of another version may lack it. */
+  readonly proxies?: readonly { readonly address: string; readonly requests: number }[]
   /** Numbers that add up over planes, and over a plane's life. */
   readonly totals: RemoteMetrics['totals'] & {
     readonly bodyRefusals: number
@@ -148,6 +150,12 @@ function add(a: PlaneMetrics, b: PlaneMetrics): PlaneMetrics {
       sumMs: a.latency.sumMs + b.latency.sumMs,
     },
     doors: merge(a.doors, b.doors, ({ door }) => door, addListeners),
+    proxies: merge(
+      a.proxies ?? [],
+      b.proxies ?? [],
+      ({ address }) => address,
+      (one, other) => ({ ...one, requests: one.requests + other.requests }),
+    ),
     totals: addFields(a.totals, b.totals),
     present: addFields(a.present, b.present),
     servedEdges: Math.max(a.servedEdges, b.servedEdges),

@@ -1,10 +1,10 @@
-/** Buttons that send a command to an agent, and the outcome. */
+/** Buttons that send a command to an agent, or ask the server for something, and the outcome. */
 import { useState } from 'preact/hooks'
 import { ConfirmDialog } from './modal.tsx'
 import { usePage } from './page-state.ts'
 
 interface CommandButtonsProps {
-  /** The path of the session. */
+  /** The path of the session or other resource. */
   readonly path: string
   readonly commands: readonly string[]
   readonly onDone: () => void
@@ -16,7 +16,12 @@ const done: Readonly<Record<string, string>> = {
   restart: 'The agent is restarting and will come back as a new session.',
   stop: 'The agent is stopping.',
   update: 'The agent is updating.',
+  renew: 'The certificate will be replaced within seconds.',
+  retry: 'Another try begins within seconds.',
 }
+
+/** What the server does by itself, without an agent, and what the button says. */
+const byServer: Readonly<Record<string, string>> = { renew: 'Renew', retry: 'Try now' }
 
 export function CommandButtons({ path, commands, onDone, onSaid }: CommandButtonsProps) {
   const { api } = usePage()
@@ -27,7 +32,7 @@ export function CommandButtons({ path, commands, onDone, onSaid }: CommandButton
   const tell = async (command: string) => {
     setStopping(false)
     setBusy(true)
-    say(`Waiting for the agent to ${command} …`)
+    say(byServer[command] ? '' : `Waiting for the agent to ${command} …`)
     const outcome = await api.call('POST', `${path}/${command}`)
     say(outcome.ok ? (done[command] ?? 'Done.') : outcome.fault.text)
     setBusy(false)
@@ -42,7 +47,7 @@ export function CommandButtons({ path, commands, onDone, onSaid }: CommandButton
           disabled={isBusy}
           onClick={() => (command === 'stop' ? setStopping(true) : void tell(command))}
         >
-          {command.charAt(0).toUpperCase() + command.slice(1)}
+          {byServer[command] ?? command.charAt(0).toUpperCase() + command.slice(1)}
         </button>
       ))}
       {!onSaid && (

@@ -30,6 +30,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
   const [isEditing, setEditing] = useState(false)
   const [isDeleting, setDeleting] = useState(false)
   const { value } = live
+  const commands = kind.commands.filter((command) => command !== 'retry' || (value && isOrdered(value)))
   const save = async (draft: Draft) => {
     if (!kind.update) return undefined
     const outcome = await page.api.call<ListedRow>('PATCH', path, changesIn(draftOf(kind.update, value), draft))
@@ -41,7 +42,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
   return (
     <>
       <ViewHead title={value ? titleOf(found, value) : kind.title} note={<Freshness reading={live} />}>
-        {kind.commands.length > 0 && <CommandButtons path={path} commands={kind.commands} onDone={live.refresh} />}
+        {commands.length > 0 && <CommandButtons path={path} commands={commands} onDone={live.refresh} />}
         {kind.update && value && (
           <button type="button" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
             Edit
@@ -77,6 +78,12 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
       {isDeleting && value && <DeleteDialog found={found} value={value} onClose={() => setDeleting(false)} />}
     </>
   )
+}
+
+/** Whether a certificate for it is under order, or waits for another try. */
+function isOrdered({ certificate_management_status: status }: ListedRow): boolean {
+  const job = isRecord(status) && isRecord(status.provisioning_job) ? status.provisioning_job : undefined
+  return job !== undefined && job.error_code !== 'ERR_CERTIFICATES_NOT_MANAGED'
 }
 
 /** A route is named by its match, which needs a word before it. */

@@ -266,6 +266,7 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
     update: () => ({ ...texts(), certificate_management_policy: policyOfDomain }),
   }),
+  'POST /reserved_domains/{id}/retry': { kind: null, status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
   ...plain('agent_ingress', '/agent_ingresses', 'ingresses', {
@@ -276,6 +277,7 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
     update: () => ({ ...texts(), certificate_management_policy: policyOfDomain }),
   }),
+  'POST /agent_ingresses/{id}/retry': { kind: null, status: 204, shape: null },
   'DELETE /agent_ingresses/{id}/certificate_management_policy': { kind: 'agent_ingress', status: 204, shape: null },
   ...reads(null, '/nodes', 'nodes', shapes.node),
   ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),

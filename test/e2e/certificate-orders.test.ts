@@ -252,6 +252,75 @@ test('an endpoint of an agent gets a certificate of its own when it comes online
   )
 })
 
+describe('somebody asks for another try', () => {
+  /** Nothing is tried again by itself here. */
+  const orderTimes = { firstPauseMs: 3_600_000, lookMs: 50, orderLooksMs: [20] } as const
+  const failed = { status: 403, type: 'unauthorized' }
+
+  async function start(t: TestContext, flags: Readonly<Record<string, string>> = {}) {
+    const acme = await authorityFor(t)
+    const platform = await startPlatform({ flags: { 'acme-directory': acme.directory, ...flags }, orderTimes })
+    t.after(() => platform.stop())
+    acme.mood.nodes = [platform]
+    const jobOf = async (id: string): Promise<Json> =>
+      (await platform.admin.get(`/reserved_domains/${id}`)).certificate_management_status.provisioning_job
+    const failing = async (name: string): Promise<string> => {
+      acme.mood.problems.push({ step: 'challenge', name, ...failed })
+      const { id } = await reserve(platform.admin, name)
+      await until(`it fails for ${name}`, async () => (await jobOf(id))?.error_code === 'ERR_CHALLENGE_FAILED')
+      return id
+    }
+    return { acme, platform, jobOf, failing }
+  }
+
+  test('a member gets the certificate of a name that waits for its retry, and the status says that it is due', async (t) => {
+    const { acme, platform, jobOf, failing } = await start(t)
+    const id = await failing('app.example.com')
+    const { api } = await platform.member()
+    const asked = Date.now()
+    const held = Promise.withResolvers<void>()
+    acme.mood.before = (step) => (step === 'order' ? held.promise : undefined)
+    const { status, text } = await api.send('POST', `/reserved_domains/${id}/retry`)
+    assert.deepEqual([status, text], [204, ''])
+    assert.ok(Date.parse((await jobOf(id)).retries_at) <= Math.max(asked, Date.now()), 'it is due')
+    await until('the try is under way', () => acme.count('order', 'app.example.com') === 2)
+    held.resolve()
+    await until('it has its certificate', async () => (await issuedNames(platform.admin)).join() === 'app.example.com')
+    assert.equal(acme.orders.length, 2)
+    await until('nothing waits any more', async () => (await jobOf(id)) === null)
+    const refused = await api.refused('ERR_CERTIFICATE_NOT_RENEWABLE', 'POST', `/reserved_domains/${id}/retry`)
+    assert.match(refused.msg, /no order of `app\.example\.com` waits/)
+  })
+
+  test('a name is tried once a minute at most, however many ask at once, and other names are not held up', async (t) => {
+    const { acme, platform, failing } = await start(t)
+    const id = await failing('app.example.com')
+    const other = await failing('other.example.com')
+    acme.mood.problems.push({ step: 'challenge', name: 'app.example.com', ...failed })
+    const ask = (of: string) => platform.admin.send('POST', `/reserved_domains/${of}/retry`)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(id)))
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(9).fill(429)])
+    const late = answers.find(({ status }) => status === 429)
+    assert.ok(Number(late?.headers.get('retry-after')) > 50)
+    assert.equal((await ask(other)).status, 204)
+    await until('both were tried again', () => acme.orders.length === 4)
+    await until('the other has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
+    assert.equal((await ask(id)).status, 429)
+    assert.equal(acme.count('order', 'app.example.com'), 2)
+  })
+
+  test('it takes no order that first certificates of others may need', async (t) => {
+    const { acme, platform, failing } = await start(t, { 'acme-orders-per-hour': '5' })
+    const id = await failing('app.example.com')
+    await edge(platform.admin, 'first.example.com')
+    await until('it has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
+    await platform.admin.refused('ERR_RATE_LIMITED', 'POST', `/reserved_domains/${id}/retry`)
+    await edge(platform.admin, 'second.example.com')
+    await until('others still get theirs', async () => (await issuedNames(platform.admin)).length === 2)
+    assert.equal(acme.count('order', 'app.example.com'), 1)
+  })
+})
+
 test('a wildcard without DNS shows why it is not ordered', async (t) => {
   const acme = await authorityFor(t)
   const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })

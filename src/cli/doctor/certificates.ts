@@ -1,12 +1,12 @@
 /** The checks of `postern doctor` for certificates: which expire, which orders failed, which files are bad. */
+import { X509Certificate } from 'node:crypto'
+import { isUsualKey } from '../../lib/x509/private-key.ts'
 import type { ApiAnswer } from '../api/api-client.ts'
 import { type Finding, toDo, well } from './finding.ts'
+import { listNames } from './list-names.ts'
 
 /** A certificate that expires this soon is not being renewed, in milliseconds. */
 const SOON_MS = 7 * 86_400_000
-
-/** How many names are listed; further ones are only counted. */
-const MAX_NAMES = 5
 
 /** `certificates` as the API lists them. */
 export function expiryFinding(certificates: readonly ApiAnswer[], now: number): Finding {
@@ -20,6 +20,24 @@ export function expiryFinding(certificates: readonly ApiAnswer[], now: number): 
     about,
     'upload new ones with `postern api tls-certificates update`; those with `issued_at` are renewed by the server, see its orders',
   )
+}
+
+/** D109: uploaded certificates whose keys are larger than those that are accepted today. */
+export function keyFindings(certificates: readonly ApiAnswer[]): Finding[] {
+  const large = certificates.filter(({ certificate_pem: pem, issued_at }) => !issued_at && hasLargeKey(String(pem)))
+  if (large.length === 0) return []
+  const about = `${large.length} uploaded certificates have larger keys than are accepted now, and each handshake with one holds up a worker: ${listNames(large.map(label))}`
+  const next = 'upload ones with RSA of 2048 to 4096 bits, ECDSA P-256 or P-384, or Ed25519 in their place'
+  return [toDo('certificate keys', about, next)]
+}
+
+function hasLargeKey(pem: string): boolean {
+  try {
+    return !isUsualKey(new X509Certificate(pem).publicKey)
+  } catch {
+    // What cannot be read here was accepted, and is served.
+    return false
+  }
 }
 
 /** `domains` as the API lists reserved domains and agent ingresses. */
@@ -81,9 +99,4 @@ type StatusView =
 function label({ id, subject_alternative_names: names }: ApiAnswer): string {
   const { dns_names: all = [] } = (names ?? {}) as { readonly dns_names?: readonly string[] } // as the API shows it
   return all[0] ?? String(id)
-}
-
-function listNames(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES
-  return [...names.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }

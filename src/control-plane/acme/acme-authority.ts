@@ -74,8 +74,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
   const { Client, crypto } = await import('acme-client')
   const fetch = outboundFetch({
     // The operator chose the directory, which may be on a private network.
-    isAllowed: () => true,
-    isOwn: () => false,
+    mayReach: () => true,
     longestMs: REQUEST_MS,
     ...(ca !== undefined && { ca: [ca] }),
   })

@@ -20,6 +20,8 @@ export interface NameState {
   /** Failures in a row, and the reason of the last one. */
   readonly failures?: number
   readonly fault?: { readonly code: string; readonly msg: string }
+  /** When somebody last asked for another try, in milliseconds since 1970. */
+  readonly askedAt?: number
   /** Whether no certificate was wanted for the name when it was last checked. */
   readonly isUnwanted?: boolean
   /** Whether the authority refuses orders that replace this certificate, since one did already. */

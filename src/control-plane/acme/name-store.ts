@@ -222,7 +222,12 @@ export interface KeptCertificate {
 }
 
 /** Updates the certificate status of a reserved domain or an agent ingress. */
-async function tell(writer: Writer, id: string, certificateId: string | null, status: ManagedStatus): Promise<void> {
+export async function tell(
+  writer: Writer,
+  id: string,
+  certificateId: string | null,
+  status: ManagedStatus,
+): Promise<void> {
   const { kind } = id.startsWith(agentIngresses.prefix) ? agentIngresses : reservedDomains
   const row = await writer.lock(kind, id)
   // Deleted meanwhile, or it has a certificate of its own by now.

@@ -13,7 +13,7 @@ import type { Records } from '../records/records.ts'
 import { show } from '../records/show-resource.ts'
 import type { StoredLogins } from '../records/stored-logins.ts'
 import { applicationUsers } from '../resources/application-users.ts'
-import type { Fields } from '../resources/resource.ts'
+import type { Fields, Resource } from '../resources/resource.ts'
 import type { Explanations } from '../traffic/explanations.ts'
 import type { Period } from '../traffic/traffic-counts.ts'
 import type { CheckedCall } from './checked-call.ts'
@@ -28,6 +28,8 @@ export interface Behind extends ExchangeSources {
   readonly logins: Pick<StoredLogins, 'read' | 'revoke' | 'revokeUser'>
   /** Asks for an early replacement of an issued certificate. */
   readonly renew: (principal: Principal, target: ResourceTarget) => Promise<void>
+  /** Asks for another try to get the certificate of a name. */
+  readonly retry: (principal: Principal, resource: Resource, target: ResourceTarget) => Promise<void>
   readonly captures: Pick<ManagedCaptures, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
@@ -117,6 +119,7 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   ...exchangeOperations,
 
   renew: ({ renew }, { principal, target }) => renew(principal, target),
+  retry: ({ retry }, { route: { resource }, principal, target }) => retry(principal, resource, target),
   async explain_policy({ explanations }, { principal, body }) {
     return explanations.explain(principal, body)
   },

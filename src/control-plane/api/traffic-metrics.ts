@@ -45,6 +45,14 @@ export function registerTraffic(registry: Registry, read: () => PlaneMetrics): v
     registry,
     plain.map(([name, help, value]) => [name, help, () => value(read()) ?? 0]),
   )
+  registerReadMetrics(registry, [
+    [
+      'postern_untrusted_proxy_requests',
+      'Requests with headers of a proxy, by an address that most requests come from and that is not in `--trusted-proxies`.',
+      () => (read().proxies ?? []).map(({ address, requests }) => [{ address }, requests] as const),
+      'address',
+    ],
+  ])
   registerRows(registry, 'edge', () => read().edges)
   registerRows(registry, 'endpoint', () => read().endpoints)
   registerLatency(registry, () => read().latency)

@@ -67,6 +67,7 @@ export const agentIngresses = storedKind({
   // agents; and an agent ingress is refused a name that others serve.
   claims: ({ domain }) => [claim(EDGE_NAMES, domain), claim(RESERVED_NAMES, domain)],
   mentions: ({ managed }) => certificateMentions(managed?.certificate_id),
+  actions: [{ name: 'retry', about: 'Try again now to get the certificate of an agent ingress' }],
   clears: [{ name: 'certificate_management_policy', field: 'certificate_management_policy' }],
 })
 

@@ -93,6 +93,7 @@ export const reservedDomains = storedKind({
     },
   ],
   mentions: ({ certificate_id, managed }) => certificateMentions(certificate_id ?? managed?.certificate_id),
+  actions: [{ name: 'retry', about: 'Try again now to get the certificate of a reserved domain' }],
   clears: [
     { name: 'certificate', field: 'certificate_id' },
     { name: 'certificate_management_policy', field: 'certificate_management_policy' },

@@ -73,7 +73,7 @@ interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'
 
 /** `about` describes the action in the API document and on the command line. */
 interface ResourceAction {
-  readonly name: 'renew'
+  readonly name: 'renew' | 'retry'
   readonly about: string
 }
 

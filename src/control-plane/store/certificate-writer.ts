@@ -79,6 +79,18 @@ export class CertificateWriter extends CertificateReader {
     )
   }
 
+  /** Makes a name due now and changes its state, unless somebody works on it or has changed it; returns whether it did. */
+  async hasten(name: string, { before, after }: { readonly before: string; readonly after: string }): Promise<boolean> {
+    const { numUpdatedRows } = await this.db
+      .updateTable('managed_names')
+      .set({ due_at: this.facts.nowMs, state: after })
+      .where('name', '=', name)
+      .where('state', '=', before)
+      .where('held_until', '<=', this.facts.nowMs)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
+  }
+
   /**
    * Takes a name that is due or waits for its turn, and that nobody works on, for `forMs`; undefined when another was faster. The
    * name stops waiting: the outcome of the work decides when it is due again.

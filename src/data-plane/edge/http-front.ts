@@ -23,7 +23,7 @@ import type { VisitorConnection } from './proxy/pick-edge.ts'
 import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-type ForProxy = 'lookUp' | 'bodyMemory' | 'pages' | 'admits' | 'captures'
+type ForProxy = 'lookUp' | 'onProxied' | 'bodyMemory' | 'pages' | 'admits' | 'captures'
 
 export interface HttpFrontOptions extends Pick<HttpProxyOptions, ForProxy>, Pick<PlaneContext, 'log' | 'now'> {
   readonly edges: EdgeTable
@@ -62,7 +62,7 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const { edges, bodyMemory, pages = errorPages, log, now, admits, captures, lookUp, mayKeep } = options
+    const { edges, bodyMemory, pages = errorPages, log, now, admits, captures, lookUp, mayKeep, onProxied } = options
     const { publicPorts, limits = defaultLimits } = options
     this.#options = options
     this.#pages = pages
@@ -73,7 +73,19 @@ export class HttpFront {
       ...(mayKeep && { mayKeep }),
     })
     this.#proxy = new HttpProxy({
-      ...{ edges, lookUp, pool: this.#pool, sweep: this.#sweep, bodyMemory, pages, log, now, admits, captures },
+      ...{
+        edges,
+        lookUp,
+        pool: this.#pool,
+        sweep: this.#sweep,
+        bodyMemory,
+        pages,
+        log,
+        now,
+        admits,
+        captures,
+        onProxied,
+      },
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
       idleMs: serviceIdleMs(limits),

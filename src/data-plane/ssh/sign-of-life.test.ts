@@ -28,6 +28,8 @@ class Line {
   /** What the gateway has sent, and what the client was given of it. */
   taken = 0
   given = 0
+  /** What the client has sent that went on to the gateway. */
+  sent = 0
   #client: Socket | undefined
   #waiting = Buffer.alloc(0)
 
@@ -35,7 +37,11 @@ class Line {
     const server = createServer((client) => {
       const gateway = connect(port, '127.0.0.1')
       this.#client = client.on('error', () => {})
-      client.pipe(gateway.on('error', () => {}))
+      client.on('data', (bytes) => {
+        gateway.write(bytes)
+        this.sent += bytes.length
+      })
+      gateway.on('error', () => {})
       gateway.on('data', (bytes) => {
         this.taken += bytes.length
         this.#waiting = Buffer.concat([this.#waiting, bytes])
@@ -118,13 +124,24 @@ async function behindLine(t: TestContext, uploaded: number) {
     t.mock.timers.tick(1000)
     await turn()
   }
-  return { holder, asked, second, isOver: () => isOver, pass: (ms: number) => t.mock.timers.tick(ms) }
+  /** The client's answer arrives, and is not read yet when so much time has passed: the process stood still. */
+  const answerUnread = async (ms: number): Promise<void> => {
+    line.pass(BYTES_A_SECOND)
+    await ends(() => raw.ssh._sock.bytesRead === line.given)
+    const { bytesRead } = socket
+    const { sent } = line
+    raw.send(message(messages.requestFailure))
+    await ends(() => line.sent > sent)
+    assert.equal(socket.bytesRead, bytesRead, 'it was read already')
+    t.mock.timers.tick(ms)
+  }
+  return { holder, asked, second, answerUnread, isOver: () => isOver, pass: (ms: number) => t.mock.timers.tick(ms) }
 }
 
 /** Waits by turns of the event loop, since the time stands still. */
 async function ends(isTrue: () => boolean): Promise<void> {
   for (let turns = 0; !isTrue(); turns++) {
-    assert.ok(turns < 5_000_000, 'the bytes did not arrive')
+    assert.ok(turns < 500_000, 'the bytes did not arrive')
     await turn()
   }
 }
@@ -137,6 +154,17 @@ for (const uploaded of [96_000, 1_000_000]) {
     assert.equal(holder.isEnded, false)
   })
 }
+
+test('a client keeps its name though the process stood still when its answer came', async (t) => {
+  const { holder, asked, answerUnread, isOver, pass } = await behindLine(t, 0)
+  await answerUnread(30_000)
+  for (let seconds = 0; !isOver() && !holder.isEnded && seconds < 100; seconds++) {
+    pass(1000)
+    await turn()
+  }
+  await assert.rejects(asked)
+  assert.equal(holder.isEnded, false)
+})
 
 for (const [uploaded, most] of [
   [0, 5],

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { noteRead } from '../../lib/bytes/read-memory.ts'
+import { limitTime } from '../../lib/net/time-limit.ts'
 import { DialFault } from '../../model/dial.ts'
 import { ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import type { ForwardAddress } from './forward-plan.ts'
@@ -218,13 +219,13 @@ export class SshLink {
   isAlive(ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const finish = (isAlive: boolean): void => {
-      clearTimeout(timer)
+      callOff()
       this.#hearing.delete(heard)
       resolve(isAlive)
     }
     const heard = (): void => finish(!this.#isEnding)
     const patience = Math.min(ms + this.roundTrips.unansweredBytes / SLOW_LINE_RATE, LONGEST_CHECK_MS)
-    const timer = setTimeout(() => finish(false), patience)
+    const callOff = limitTime(patience, () => finish(false))
     this.#hearing.add(heard)
     if (this.#client._protocol._kexinit === undefined) this.#client._protocol.ping()
     return promise

@@ -7,10 +7,21 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
+import { outboundRules } from '../net/outbound-rules.ts'
+import { ownListeners } from '../net/own-listeners.ts'
 import { isPublicAddress } from '../net/public-address.ts'
 import { FETCH_MAX_BYTES, FetchFault, outboundFetch } from './outbound-fetch.ts'
 
-const nobody = { isAllowed: () => false, isOwn: () => false }
+/** Rules that allow these networks, beside public addresses; `own` are listeners of the server. */
+const reaching = (networks: readonly string[], own: Parameters<typeof outboundRules>[1] = () => undefined) => ({
+  mayReach: outboundRules(
+    networks.map((network) => ({ network })),
+    own,
+  ),
+})
+
+const nobody = reaching([])
+const everywhere = reaching(['0.0.0.0/0', '::/0'])
 
 /** A resolver that gives these answers one after another, and then always the last. */
 function resolving(...answers: readonly (readonly string[])[]) {
@@ -146,7 +157,7 @@ test('a name with changing answers is resolved once a request, and the checked a
   const { port } = await serve(t, (request, response) => response.end(String(hits.push(request.url ?? ''))))
   // The first answer is an allowed address without a listener, the second that of the service.
   const { resolve, asked } = resolving(['127.0.0.2'], ['127.0.0.1'])
-  const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.2', isOwn: () => false, resolve })
+  const fetch = outboundFetch({ ...reaching(['127.0.0.2/32']), resolve })
   await assert.rejects(fetch(`http://localhost:${port}/a`), { reason: 'unreachable' })
   assert.equal(asked.length, 1)
   await assert.rejects(fetch(`http://localhost:${port}/b`), { reason: 'not_allowed' })
@@ -156,18 +167,33 @@ test('a name with changing answers is resolved once a request, and the checked a
 test('only the allowed ones of several addresses are dialled', async (t) => {
   const { port } = await serve(t, (_request, response) => response.end('hi'))
   const { resolve } = resolving(['10.0.0.1', '127.0.0.1'])
-  const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.1', isOwn: () => false, resolve })
+  const fetch = outboundFetch({ ...reaching(['127.0.0.1/32']), resolve })
   assert.equal((await fetch(`http://localhost:${port}/`)).body.toString(), 'hi')
 })
 
 test('our own listener is refused even at a public address, unless that is allowed', async () => {
   const { resolve } = resolving(['192.0.1.1'])
-  const own = outboundFetch({
-    isAllowed: () => false,
-    isOwn: (address, port) => address === '192.0.1.1' && port === 8443,
-    resolve,
-  })
+  const isOwn = (address: string, port: number) => address === '192.0.1.1' && port === 8443
+  const own = outboundFetch({ ...reaching([], (...at) => (isOwn(...at) ? 'visitors' : undefined)), resolve })
   await assert.rejects(own('https://idp.example:8443/'), { reason: 'not_allowed' })
+})
+
+test('a listener of ours that is not for visitors is refused in every spelling, also after a redirect', async (t) => {
+  const asked: string[] = []
+  const ours = await serve(t, (request, response) => response.end(asked.push(request.url ?? '')))
+  const { port } = await serve(t, (_request, response) => {
+    response.writeHead(302, { location: `http://localhost:${ours.port}/redirected` }).end()
+  })
+  const listenerAt = ownListeners({ control: [ours.port], visitors: [], range: { from: 1, to: 1 } })
+  const { resolve } = resolving(['127.0.0.1'])
+  const fetch = outboundFetch({ ...reaching(['0.0.0.0/0', '::/0'], listenerAt), resolve })
+  const hosts = ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '127.9.9.9', 'localhost', '[::1]', '0.0.0.0', '[::]']
+  for (const host of [...hosts, '[::ffff:127.0.0.1]', '[::ffff:0.0.0.0]', 'idp.example']) {
+    await assert.rejects(fetch(`https://${host}:${ours.port}/`), { reason: 'not_allowed' }, host)
+    await assert.rejects(fetch(`http://${host}:${ours.port}/`), FetchFault, host)
+  }
+  await assert.rejects(fetch(`http://localhost:${port}/`), { reason: 'not_allowed' })
+  assert.deepEqual(asked, [])
 })
 
 const badUrls = [
@@ -186,11 +212,11 @@ const badUrls = [
 ]
 for (const url of badUrls) {
   test(`${url || 'nothing'} is refused as a URL`, async () => {
-    await assert.rejects(outboundFetch({ ...nobody, isAllowed: () => true })(url), { reason: 'bad_url' })
+    await assert.rejects(outboundFetch(everywhere)(url), { reason: 'bad_url' })
   })
 }
 
-const local = outboundFetch({ isAllowed: () => true, isOwn: () => false })
+const local = outboundFetch(everywhere)
 
 test('up to three redirects are followed, each one checked, and headers stay with their server', async (t) => {
   const seen: (string | undefined)[] = []
@@ -214,7 +240,7 @@ test('up to three redirects are followed, each one checked, and headers stay wit
   seen.length = 0
   assert.equal((await local(`http://127.0.0.1:${port}/far`, { headers })).body.toString(), 'there')
   assert.deepEqual(seen.splice(0), ['Bearer x', undefined])
-  const careful = outboundFetch({ isAllowed: (address) => address === '127.0.0.1', isOwn: () => false })
+  const careful = outboundFetch(reaching(['127.0.0.1/32']))
   await assert.rejects(careful(`http://127.0.0.1:${port}/inside`), { reason: 'not_allowed' })
   await assert.rejects(careful(`http://127.0.0.1:${port}/plain`), { reason: 'bad_url' })
   const once = { maxRedirects: 1 }
@@ -275,7 +301,7 @@ test('a server must prove its name with a certificate of a trusted authority', a
   const { resolve } = resolving(['127.0.0.1'])
   const ask = async (identity: typeof issued, { host = 'here.example', ca }: { host?: string; ca?: string[] }) => {
     const { port } = await server(identity)
-    const fetch = outboundFetch({ isAllowed: () => true, isOwn: () => false, resolve, ...(ca && { ca }) })
+    const fetch = outboundFetch({ ...everywhere, resolve, ...(ca && { ca }) })
     return fetch(`https://${host}:${port}/`)
   }
   const ca = [authority.certificatePem]

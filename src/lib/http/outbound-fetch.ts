@@ -3,8 +3,9 @@ import { lookup as resolveName } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { plainAddress } from '../net/ip-rules.ts'
-import { isLoopbackAddress, isPublicAddress } from '../net/public-address.ts'
+import { ipBytes, ipText } from '../net/ip-bytes.ts'
+import type { OutboundTarget } from '../net/outbound-rules.ts'
+import { isLoopbackAddress } from '../net/public-address.ts'
 import { request as requestPlain } from './node-http.ts'
 
 /** Rejects with `FetchFault`. */
@@ -44,10 +45,8 @@ export class FetchFault extends Error {
 }
 
 interface OutboundOptions {
-  /** Whether the operator allows requests to this address although it is not public (`--outbound-allow`). */
-  readonly isAllowed: (address: string) => boolean
-  /** Whether a listener of this server has that address: it may trust local requests, which users must not make. */
-  readonly isOwn: (address: string, port: number) => boolean
+  /** Whether requests to this address are allowed; asked again for each redirect. */
+  readonly mayReach: (target: OutboundTarget) => boolean
   /** Certificates of authorities, in PEM, to trust instead of Node's. */
   readonly ca?: readonly string[]
   /** The longest time for a request, in milliseconds, instead of `FETCH_TIMEOUT_MS`. */
@@ -118,14 +117,16 @@ function ask(url: URL, request: FetchRequest, signal: AbortSignal, options: Outb
   const host = hostOf(url)
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const mayReach = (address: string): boolean => {
-    const plain = plainAddress(address)
+    const bytes = ipBytes(address)
+    if (!bytes) return false
+    const plain = ipText(bytes)
     if (url.protocol === 'http:' && !isLoopbackAddress(plain)) return false
-    return (isPublicAddress(plain) && !options.isOwn(plain, port)) || options.isAllowed(plain)
+    return options.mayReach({ host, address: plain, port })
   }
   const refusal = (): FetchFault =>
     new FetchFault(
       'not_allowed',
-      `${url.host} resolves to an address that is not public, or to this server; \`--outbound-allow\` can allow it`,
+      `${url.host} resolves to an address that is not public, or to this server; \`--outbound-allow\` can allow it, except listeners of this server that are not for visitors`,
     )
 
   return new Promise((resolve, reject) => {

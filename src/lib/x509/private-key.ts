@@ -20,6 +20,16 @@ const usualKeys: KeyLimits = { maxRsaBits: 4096, curves: CURVES }
 /** Keys of the operator's own files. */
 export const operatorsKeys: KeyLimits = { maxRsaBits: 8192, curves: { ...CURVES, secp521r1: 'P-521' } }
 
+/** Whether certificates with this key, private or public, are accepted. */
+export function isUsualKey(key: KeyObject): boolean {
+  try {
+    checkKey(key, usualKeys)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Reads PKCS#8, or the older forms for RSA and EC; throws an `Error` whose message can be shown. */
 export function readPrivateKey(pem: string, limits = usualKeys): { key: KeyObject; type: PrivateKeyType } {
   const labels = [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]{1,64})-----/g)].map(([, label = '']) => label)

@@ -392,3 +392,17 @@ describe('connections', () => {
     assert.deepEqual(accept?.(visitor, reached), { refuse: 'IP_REFUSED' })
   })
 })
+
+test('a `host` that values of the visitor make no host is an error of the rule', async () => {
+  const set = compile({ inbound: [on('true', 'add-headers', { headers: { Host: "${getReqHeader('x')[0]}" } })] })
+  for (const host of ['app.internal', 'my_app:8080', '[::1]:80', '10.0.0.1', 'localhost']) {
+    const ctx = request({ headers: { x: host } })
+    assert.equal(await ask(set, ctx), undefined, host)
+    assert.equal(ctx.replacedHost, host)
+  }
+  for (const host of ['a b', 'a.example/x', 'a.example@b', 'a,b', 'a:b', ' a', '']) {
+    const ctx = request({ headers: { x: host } })
+    assert.deepEqual(await ask(set, ctx), { refuse: 'POLICY_FAILED' }, host)
+    assert.equal(ctx.replacedHost, undefined)
+  }
+})

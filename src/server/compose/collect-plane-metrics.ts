@@ -9,7 +9,7 @@ export function planeMetrics(
   parts: PlaneParts,
   agentListeners: readonly AgentEntrance[],
 ): PlaneMetrics {
-  const { counts, bodyMemory } = parts.records
+  const { counts, bodyMemory, proxies } = parts.records
   const { edges, budgets } = parts.table
   const { online } = parts.tunnels
   const strangers = agentListeners.map(({ metrics }) => metrics)
@@ -21,6 +21,7 @@ export function planeMetrics(
     edges: [...counts],
     endpoints: [...counts.endpoints()],
     latency: { bounds: latencyBounds, steps: [...latency.steps], sumMs: latency.sumMs },
+    proxies: proxies.found,
     doors: Object.values(parts.limits.caps).map(({ door, open, refusals }) => ({ door, open, refusals })),
     totals: {
       bodyRefusals: bodyMemory.refusals,

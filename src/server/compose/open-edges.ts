@@ -6,6 +6,7 @@ import { EdgeTable } from '../../data-plane/edge/edge-table.ts'
 import { PublicTcpPorts } from '../../data-plane/edge/public-tcp-ports.ts'
 import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
+import { UntrustedProxies } from '../../data-plane/edge/untrusted-proxies.ts'
 import { waitForLoad } from '../../data-plane/edge/wait-for-load.ts'
 import { requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
@@ -16,7 +17,7 @@ import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trus
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
 import { samlDocuments } from '../../modules/saml/saml-documents.ts'
 import { keptNames } from '../config/own-names.ts'
-import { allowedBy, ownPorts } from '../config/plane-settings.ts'
+import { outboundBy } from '../config/plane-settings.ts'
 import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
 /** How often TLS state of names that are gone is dropped, in milliseconds. */
@@ -38,8 +39,8 @@ export function openEdges(
 ) {
   const { mirrors, threads, limits, gate, registry } = parts
   const { settings, live, control, sealer, ticketSecret, descriptors, now, log, opened } = plane
-  const mayBeAsked = live.derive(allowedBy)
   const kept = live.derive(keptNames)
+  const mayReach = live.derive(outboundBy)
   const edgeWork = new EdgeWork(threads)
   const samlWork = threads.lane('saml')
   const budgets = { spent: 0 }
@@ -52,7 +53,7 @@ export function openEdges(
       now,
       log,
       region: settings.region,
-      fetch: outboundFetch({ isAllowed: (address) => mayBeAsked()(address), isOwn: ownPorts(settings) }),
+      fetch: outboundFetch({ mayReach: (target) => mayReach()(target) }),
       sealer,
       sessions: mirrors.logins,
       counters: limits.divided,
@@ -94,7 +95,9 @@ export function openRecords(plane: OpeningPlane, { table, registry }: Pick<Plane
   })
   const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
   live.whenChanged((next) => bodyMemory.use(bodyMemoryOf(next.bodyMemory, planeCount)))
+  const proxies = new UntrustedProxies({ log, total: () => counts.latency.steps.reduce((a, b) => a + b, 0) })
+  opened.defer(() => proxies.close())
   const departed = new DisconnectWatch()
   opened.defer(() => departed.close())
-  return { counts, accessLog, exchanges, bodyMemory, departed }
+  return { counts, accessLog, exchanges, bodyMemory, departed, proxies }
 }

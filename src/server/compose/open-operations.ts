@@ -1,4 +1,5 @@
 /** Opens what callers of the API can do: change and read what is stored, capture its traffic, and explain it. */
+import { tryAgain } from '../../control-plane/acme/asked-tries.ts'
 import { EdgeModules } from '../../control-plane/records/edge-modules.ts'
 import { KeyMaker } from '../../control-plane/records/key-maker.ts'
 import { ManagedCaptures } from '../../control-plane/records/managed-captures.ts'
@@ -40,6 +41,7 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
     records,
     modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
     renew: askRenewal.bind(null, { store, log, managesCertificates }),
+    retry: tryAgain.bind(null, { store, now, log, managesCertificates, ordersPerHour: settings.acmeOrdersPerHour }),
     logins: control.logins,
     inForce: planes.inForce.bind(planes),
   }

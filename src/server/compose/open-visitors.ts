@@ -28,6 +28,7 @@ export function openVisitors(
       exchanges.note(record)
       tunnels.online.requests.saw(record)
     },
+    onProxied: (ip) => records.proxies.saw(ip),
     answerFirst: challenges.answerHttp,
     requestsOf: (ip) => caps.requestsOf(ip),
     mayKeep: (tunnelId) => remote.mayKeep(tunnelId),

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { type TsigAlgorithm, tsigAlgorithms } from '../../lib/dns/tsig.ts'
 import { readCidr } from '../../lib/net/cidr.ts'
+import type { OutboundAllowed } from '../../lib/net/outbound-rules.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { autoWorkers, MAX_WORKERS } from './auto-workers.ts'
 
@@ -74,6 +75,26 @@ export function networks(text: string): readonly string[] {
       return readCidr(each).canonical
     } catch {
       throw new Error('must be networks such as `10.0.0.0/24`, separated by commas')
+    }
+  })
+}
+
+/** Networks, each with or without a port, and addresses and names with a port, separated by commas; none when empty. */
+export function outboundAllowed(text: string): readonly OutboundAllowed[] {
+  return listed(text).map((each) => {
+    try {
+      const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(each) ?? []
+      const where = bracketed ?? plain
+      if (where === undefined || digits === undefined) return { network: readCidr(each).canonical }
+      const number = port(digits)
+      if (where.includes('/')) return { network: readCidr(where).canonical, port: number }
+      const family = isIP(where)
+      if (family !== 0) return { network: readCidr(`${where}/${family === 4 ? 32 : 128}`).canonical, port: number }
+      return { name: domain(plain ?? ''), port: number }
+    } catch {
+      throw new Error(
+        'must be networks such as `10.0.0.0/24`, or addresses or names with a port such as `127.0.0.1:9000`, separated by commas',
+      )
     }
   })
 }

@@ -1,9 +1,9 @@
 /** Settings in the form that the data plane uses, computed once when they are read. */
-import { compileIpRules } from '../../lib/net/ip-rules.ts'
+import { type OutboundTarget, outboundRules } from '../../lib/net/outbound-rules.ts'
 import { ownListeners } from '../../lib/net/own-listeners.ts'
 import { namesForAgents } from './own-names.ts'
 import type { Settings } from './read-settings.ts'
-import { listenerNames } from './systemd-sockets.ts'
+import { type ListenerName, listenerNames } from './systemd-sockets.ts'
 
 /** Limits on the size and time of a visitor's request. */
 export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idleTimeoutMs }: Settings) {
@@ -17,13 +17,16 @@ export function agentTls(settings: Settings) {
   return { names, isPublic: agentCertificate === 'public', tlsMinVersion: `TLSv${tlsMinVersion}` } as const
 }
 
-/** Which addresses modules may send requests to although they are not public (D53). */
-export function allowedBy({ outboundAllow }: Settings): (address: string) => boolean {
-  return compileIpRules(outboundAllow.map((network) => ({ action: 'allow', network })))
+/** Which addresses modules may send requests to (D53). */
+export function outboundBy(settings: Settings): (target: OutboundTarget) => boolean {
+  const portsOf = (names: readonly ListenerName[]) =>
+    names.flatMap((name) => settings[`${name}Listen` as const]?.port ?? [])
+  const own = {
+    control: portsOf(listenerNames.filter((name) => !forVisitors.includes(name))),
+    visitors: portsOf(forVisitors),
+    range: settings.tcpPorts,
+  }
+  return outboundRules(settings.outboundAllow, ownListeners(own))
 }
 
-/** Whether this server listens at an address; modules never send requests there (D53). */
-export function ownPorts(settings: Settings): (address: string, port: number) => boolean {
-  const ports = listenerNames.flatMap((name) => settings[`${name}Listen` as const]?.port ?? [])
-  return ownListeners({ ports, range: settings.tcpPorts })
-}
+const forVisitors: readonly ListenerName[] = ['https', 'http']

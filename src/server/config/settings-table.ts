@@ -118,11 +118,11 @@ export const table = {
     example: '10.0.0.0/24,2001:db8::/64',
     isLive: true,
   }),
-  outboundAllow: setting('outbound-allow <networks>', parse.networks, {
+  outboundAllow: setting('outbound-allow <addresses>', parse.outboundAllowed, {
     default: '',
     about:
-      'networks that are not public and that modules may still send requests to, such as that of your own identity provider, separated by commas',
-    example: '10.20.0.0/16,127.0.0.1/32',
+      'what modules may send requests to although it is not public, such as your own identity provider: `host:port`, a network, or a network with a port, separated by commas. Listeners of this server for visitors need an entry with a port; its other listeners are never reached',
+    example: '10.20.0.0/16,127.0.0.1:9000,id.example.com:443',
     isLive: true,
   }),
   maxConnections: setting('max-connections <number>', parse.count, {

@@ -107,6 +107,8 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
       const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
       return status.provisioning_job?.error_code === 'ERR_CHALLENGE_FAILED'
     })
+    const { status } = await platform.admin.send('POST', `/reserved_domains/${id}/retry`)
+    assert.equal(status, 204, 'it is tried again at once')
     await until('it has a certificate', async () => {
       const { certificate } = await platform.admin.get(`/reserved_domains/${id}`)
       return certificate !== null

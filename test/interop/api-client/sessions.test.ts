@@ -59,6 +59,7 @@ before(async () => {
     exchangeStreams: never,
     captures: never,
     renew: never,
+    retry: never,
     groupsOf: () => [],
     inForce: never,
     metrics: new ApiMetrics(),

@@ -82,7 +82,8 @@ export function findRoute(search: Search, before = nothingFound): Found {
   if (edge === 'to_https') return foundWith({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
   if (typeof edge === 'string') return foundWith({ host, fault: edge })
   // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b), and before captures.
-  stripRequest(head.headers, connection.peer)
+  const isProxied = stripRequest(head.headers, connection.peer)
+  if (isProxied && !connection.replay) tools.onProxied?.(connection.peer.ip)
   const broken = brokenCode(edge)
   if (broken !== undefined) return foundWith({ host, edge, fault: broken })
 

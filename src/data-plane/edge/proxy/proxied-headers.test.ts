@@ -56,6 +56,12 @@ describe('from a request', () => {
     ['X-Forwarded-Server', 'evil.example'],
     ['Forwarded', 'for=6.6.6.6;host=evil.example'],
     ['X-Real-IP', '6.6.6.6'],
+    ['X-Forwarded-Ssl', 'on'],
+    ['X-Forwarded-Scheme', 'https'],
+    ['X-Forwarded-Prefix', '/admin'],
+    ['X-Original-Host', 'evil.example'],
+    ['X-Original-URL', '/admin'],
+    ['X-Rewrite-URL', '/admin'],
   ]
 
   test('what a visitor says about its own visit is removed, but for the addresses before ours', () => {
@@ -123,6 +129,14 @@ describe('of cookies', () => {
     stripRequest(headers, {})
     assert.equal(headers.get('cookie'), '__Host-postern.session=y')
   })
+})
+
+test('whether a visitor describes its visit as a proxy would is seen on the way', () => {
+  const describes = (pairs: Pairs, isThroughHop = false) =>
+    stripRequest(HeaderList.of([...kept, ...pairs]), { isThroughHop })
+  for (const name of ['X-Forwarded-For', 'X-Real-IP', 'Forwarded']) assert.equal(describes([[name, '6.6.6.6']]), true)
+  assert.equal(describes([['X-Forwarded-For', '6.6.6.6']], true), false)
+  assert.equal(describes(hop), false)
 })
 
 describe('from a response', () => {

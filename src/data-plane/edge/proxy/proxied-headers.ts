@@ -5,11 +5,19 @@ import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
 import type { Peer, RequestContext } from '../../../modules/phases.ts'
 import { hopByHop, isTrailer } from '../trailers.ts'
 
-/** Removes, in place, headers that a visitor must not send to an upstream. */
-export function stripRequest(headers: HeaderList, { isThroughHop }: Pick<Peer, 'isThroughHop'>): void {
+/**
+ * Removes, in place, headers that a visitor must not send to an upstream. Returns whether the visitor described its own visit
+ * as only a trusted proxy may.
+ */
+export function stripRequest(headers: HeaderList, { isThroughHop }: Pick<Peer, 'isThroughHop'>): boolean {
+  isVisitDescribed = false
   strip(headers, isThroughHop ? isStrippedFromHop : isStrippedFromRequest)
   headers.change('cookie', withoutPage)
+  return isVisitDescribed
 }
+
+/** Set while the headers of one request are stripped; a closure for each request would cost more. */
+let isVisitDescribed = false
 
 /** Removes, in place, headers that an upstream must not send to a visitor. */
 export function stripResponse(headers: HeaderList): void {
@@ -83,15 +91,22 @@ const OURS = 4
 const UNDERSCORED = 8
 const ERROR_CODE = 16
 const ABOUT_VISIT = 32
+const FORWARDED_FOR = 64
 
 /** D107: services believe these of their proxy. `X-Forwarded-For` is not among them: ours comes last in it. */
 const aboutVisit: ReadonlySet<string> = new Set([
   'forwarded',
   'x-forwarded-host',
   'x-forwarded-port',
+  'x-forwarded-prefix',
   'x-forwarded-proto',
+  'x-forwarded-scheme',
   'x-forwarded-server',
+  'x-forwarded-ssl',
+  'x-original-host',
+  'x-original-url',
   'x-real-ip',
+  'x-rewrite-url',
 ])
 
 function marksOf(name: HeaderName): number {
@@ -103,7 +118,8 @@ function marksOf(name: HeaderName): number {
       (isOurs(key) ? OURS : 0) |
       (key.includes('_') ? UNDERSCORED : 0) |
       (key === 'ngrok-error-code' ? ERROR_CODE : 0) |
-      (aboutVisit.has(key) ? ABOUT_VISIT : 0)
+      (aboutVisit.has(key) ? ABOUT_VISIT : 0) |
+      (key === forwardedFor.key ? FORWARDED_FOR : 0)
   }
   return name.marks
 }
@@ -137,7 +153,10 @@ function isStrippedFromHop(name: HeaderName): boolean {
 }
 
 function isStrippedFromRequest(name: HeaderName): boolean {
-  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED | ABOUT_VISIT)) !== 0
+  const found = marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED | ABOUT_VISIT | FORWARDED_FOR)
+  if (found === 0) return false
+  if ((found & (ABOUT_VISIT | FORWARDED_FOR)) !== 0) isVisitDescribed = true
+  return found !== FORWARDED_FOR
 }
 
 function isStrippedFromTrailers(name: HeaderName): boolean {

@@ -31,6 +31,8 @@ export interface ProxyTools {
   readonly admits: (peer: Peer) => boolean
   /** How long a request may go without a byte in either direction, in milliseconds. */
   readonly idleMs: number
+  /** Called for requests of an address that describe their visit as a trusted proxy would. */
+  readonly onProxied?: ((ip: string) => void) | undefined
   readonly onRequest: ((record: AccessRecord) => void) | undefined
   /** The edges whose heads and bodies are kept. */
   readonly captures: EdgeCaptures

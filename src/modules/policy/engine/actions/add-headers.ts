@@ -16,10 +16,16 @@ export const addHeaders = defineAction({
           const text = headerValue(value.text(moment))
           if (site.phase === 'response') moment.response?.headers.add(name, text)
           else if (name !== 'host') moment.change((list) => list.add(name, text))
-          else if (moment.request) moment.request.replacedHost = text
+          else if (moment.request) moment.request.replacedHost = checkedHost(text)
         }
         return undefined
       },
     }
   },
 })
+
+/** Values of the visitor may be part of it, so it is checked for each request. */
+function checkedHost(text: string): string {
+  if (/^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{0,5})?$/i.test(text)) return text
+  throw new Error('add-headers gives a `host` that is not a host')
+}
