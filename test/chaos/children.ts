@@ -12,11 +12,19 @@ const MIB_PER_KIB = 1 / 1024
 /** The children of a supervisor; undefined while there are too few or too many. */
 export function childrenOf(supervisor: number, workerCount: number): Children | undefined {
   const pids = childPids(supervisor)
-  const running = (command: string) => pids.filter((pid) => read(`/proc/${pid}/cmdline`).split('\0').includes(command))
-  const [control, ...others] = running('run-control')
-  const workers = running('run-worker')
+  const [control, ...others] = controlsOf(supervisor)
+  const workers = pids.filter((pid) => runs(pid, 'run-worker'))
   const isWhole = control !== undefined && others.length === 0 && workers.length === workerCount
   return isWhole && pids.length === workerCount + 1 ? { control, workers } : undefined
+}
+
+/** The control processes of a supervisor: two during an upgrade. */
+export function controlsOf(supervisor: number): number[] {
+  return childPids(supervisor).filter((pid) => runs(pid, 'run-control'))
+}
+
+function runs(pid: number, command: string): boolean {
+  return read(`/proc/${pid}/cmdline`).split('\0').includes(command)
 }
 
 /** All child pids, including zombies. */

@@ -5,6 +5,7 @@ import type { KillReport } from './kill.ts'
 import type { NeighboursReport } from './neighbours.ts'
 import { type Invariant, invariants, type NodesReport } from './nodes.ts'
 import type { RollingReport } from './rolling.ts'
+import type { StopsReport } from './stops.ts'
 import type { UpgradeReport } from './upgrade.ts'
 import type { KindReport } from './visitors.ts'
 
@@ -96,6 +97,13 @@ export function nodesText(report: NodesReport): string {
 export function rollingText({ served, seconds, restarts, faults }: RollingReport): string {
   const rate = (served / seconds).toFixed(0)
   return `${restarts} nodes stopped and started again; ${served} requests served, ${rate} a second, ${faults.length} failed`
+}
+
+export function stopsText({ served, stops, upgrades, repeated, faults }: StopsReport): string {
+  return [
+    `${stops} stops and ${upgrades} upgrades with a control process that stood still; ${served} requests served, ${faults.length} failed`,
+    `made again during upgrades, since they were refused unread: ${repeated}`,
+  ].join('\n')
 }
 
 export function hostileText({ what, quiet, hostile, p99Ms, turns, callers, reloadedMs }: HostileReport): string {

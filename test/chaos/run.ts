@@ -8,8 +8,9 @@ import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
 import { neighbours } from './neighbours.ts'
 import { nodes } from './nodes.ts'
-import { faultLines, hostileText, killText, neighboursText, nodesText, rollingText, upgradeText } from './print.ts'
+import { faultLines, hostileText, killText, neighboursText, nodesText, rollingText, stopsText, upgradeText } from './print.ts'
 import { rolling } from './rolling.ts'
+import { stops } from './stops.ts'
 import { upgrade } from './upgrade.ts'
 
 interface Outcome {
@@ -52,6 +53,11 @@ const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | unde
     progress(`seed ${seed}`)
     const report = await rolling(owner, { rounds, perSecond: rate, seed, workers, progress })
     return { text: rollingText(report), faults: report.faults }
+  },
+  async stops(owner) {
+    const { rounds = 3, requests = 20_000, rate = 100, workers = 2 } = counts
+    const report = await stops(owner, { rounds, requests, perSecond: rate, workers, progress })
+    return { text: stopsText(report), faults: report.faults }
   },
   async hostile(owner) {
     const report = await hostile(owner, { ...{ edges: 100_000, seconds: 20, workers: 1, ...counts }, progress })

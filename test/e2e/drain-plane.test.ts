@@ -5,12 +5,31 @@ import { drainPlane } from '../../src/server/compose/drain-plane.ts'
 
 type Given = Parameters<typeof drainPlane>
 
-/** Drains a plane without connections; returns its steps in order. */
-async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: boolean }): Promise<string[]> {
+const NODES = ['n2.example.com:7443']
+
+interface Drain {
+  /** Whether the control plane says that the whole node stops. */
+  readonly isNode: boolean
+  readonly isSurvived: boolean
+  /** How often the control plane is asked before it answers. */
+  readonly late?: number
+  readonly others?: readonly string[]
+  readonly drainTimeoutMs?: number
+}
+
+/** Drains a plane without visitors, but with an agent; returns its steps in order. */
+async function drained({ isNode, isSurvived, late = 0, others = NODES, ...given }: Drain): Promise<string[]> {
+  const { drainTimeoutMs = 600_000 } = given
   const steps: string[] = []
-  const plane = { live: { now: { drainTimeoutMs: 0 } }, control: { ask: async () => ({ isNode }) } }
+  let asked = 0
+  const ask = async () => {
+    if (++asked <= late) throw new Error('it does not answer')
+    return { isNode }
+  }
+  const plane = { live: { now: { drainTimeoutMs } }, control: { ask } }
   const online = {
     moving: 0,
+    isEmpty: false,
     tellToMove: async (others?: readonly string[]) =>
       void steps.push(`agents go to ${others?.join() ?? 'other planes'}`),
     endAll: () => void steps.push('agents end'),
@@ -20,7 +39,7 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
     table: { ports: { closeAll() {} }, tls: { pending: 0 } },
     tunnels: { online },
     remote: {
-      agentAddresses: () => ['n2.example.com:7443'],
+      agentAddresses: () => others,
       leave() {},
       relayed: { streams: 0, open: [], stop: () => void steps.push('other nodes use other planes') },
     },
@@ -54,6 +73,30 @@ test('a node that stops sends agents to other nodes, and other nodes reach it un
   assert.deepEqual(await drained({ isNode: true, isSurvived: false }), [
     'agents are not accepted',
     'agents go to n2.example.com:7443',
+    'agents are not accepted',
+    'agents end',
+  ])
+})
+
+test('a control plane that answers late is asked again, and until then no agent is cut', async () => {
+  assert.deepEqual(await drained({ isNode: false, isSurvived: true, late: 3 }), [
+    'agents are not accepted',
+    'other nodes use other planes',
+    'agents go to other planes',
+    'agents are not accepted',
+    'agents end',
+  ])
+})
+
+test('agents of a stopping node go to other nodes, though its control plane does not answer or cannot tell them', async () => {
+  const moved = ['agents are not accepted', 'agents go to n2.example.com:7443', 'agents are not accepted', 'agents end']
+  assert.deepEqual(await drained({ isNode: true, isSurvived: false, late: Number.POSITIVE_INFINITY }), moved)
+  assert.deepEqual(await drained({ isNode: false, isSurvived: false }), moved)
+})
+
+test('the only node stops as soon as its control plane has said that there is no other', async () => {
+  assert.deepEqual(await drained({ isNode: true, isSurvived: false, others: [] }), [
+    'agents are not accepted',
     'agents are not accepted',
     'agents end',
   ])

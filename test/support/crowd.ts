@@ -23,7 +23,12 @@ export interface CrowdOptions {
   readonly perSecond?: number
   /** How many visitors there are for each way, except for new TLS connections; one by default. */
   readonly ofEach?: number
+  /** Whether a visitor may make a request again that a server has refused unread, as clients of HTTP do; never by default. */
+  readonly mayRepeat?: () => boolean
 }
+
+/** A connection that was closed, or about to be, when the request came. */
+const UNREAD = /NGHTTP2_REFUSED_STREAM|socket hang up/
 
 interface Visitor {
   readonly name: string
@@ -32,13 +37,18 @@ interface Visitor {
 
 export class Crowd {
   readonly failed: string[] = []
+  /** How many requests were made again. */
+  repeated = 0
+  readonly #mayRepeat: () => boolean
   readonly #node: ClusterNode
   readonly #visitors: Visitor[] = []
   readonly #running: Promise<void>[]
   readonly #betweenMs: number
   #isStopped = false
 
-  constructor(node: ClusterNode, { webs, tcps }: Visited, { ca, perSecond, ofEach = 1 }: CrowdOptions) {
+  constructor(node: ClusterNode, { webs, tcps }: Visited, options: CrowdOptions) {
+    const { ca, perSecond, ofEach = 1, mayRepeat = () => false } = options
+    this.#mayRepeat = mayRepeat
     this.#node = node
     const waysOfOne = (isFirst: boolean): readonly WayToAsk[] => [
       // New TLS connections cost so much more than the rest that only one visitor of each name opens them.
@@ -76,7 +86,10 @@ export class Crowd {
       const begun = performance.now()
       const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
       if (status === 200 && text === 'served') visitor.served++
-      else this.failed.push(`${this.#node.name}, ${name}: ${status} ${text.slice(0, 300)}`)
+      else if (status === 0 && UNREAD.test(text) && this.#mayRepeat()) {
+        this.repeated++
+        continue
+      } else this.failed.push(`${this.#node.name}, ${name}: ${status} ${text.slice(0, 300)}`)
       await pause(Math.max(0, begun + this.#betweenMs - performance.now()))
     }
     way.close()

@@ -22,7 +22,8 @@ export function waysToAskWeb(url: string, ca: string): readonly WayToAsk[] {
     {
       name: `HTTP/2 to ${url}`,
       ask: () => {
-        session ??= openHttp2(url, { ca })
+        // A server that stops has said that it takes no further requests on it.
+        if (!session || session.closed || session.destroyed) session = openHttp2(url, { ca })
         return askHttp2(session, url)
       },
       close: () => session?.destroy(),

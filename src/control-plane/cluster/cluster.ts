@@ -230,12 +230,10 @@ export class Cluster {
   async returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]> {
     const { log } = this.#options
     const { session, tunnels } = await this.#former.ask(sessionId)
-    const find = () => session && this.#others.find(({ nodeId }) => nodeId === session.nodeId)
-    // This node may not know yet that the other one leaves.
-    if (isMoving && find()?.isLeaving === false) await this.renew()
-    const at = find()
-    // An agent that moves away from a leaving node keeps its tunnels there until they are online here.
-    if (at && !(isMoving && at.isLeaving) && !this.#isUnreached(at.nodeId)) {
+    const at = session && this.#others.find(({ nodeId }) => nodeId === session.nodeId)
+    // An agent that moves keeps its tunnels at its former node until they are online here. That node has told it to move, though
+    // its control process may be too late to say that it leaves.
+    if (at && !isMoving && !this.#isUnreached(at.nodeId)) {
       const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
       // A node that cannot be reached learns it from the feed when the places of the session are claimed here.
       const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())

@@ -79,6 +79,7 @@ export class AttachedPlanes {
   readonly #gone = new Map<string, PlaneMetrics>()
   /** Totals of planes that are no longer remembered by id. */
   #past: PlaneMetrics = sumOf([])
+  #onJoined: (metrics: PlaneMetrics) => void = () => {}
   readonly #inForce = new InForce(() => this.#planes.values())
   #isClosed = false
   #onTunnelStarted: (tunnel: OnlineTunnel) => void = () => {}
@@ -269,16 +270,24 @@ export class AttachedPlanes {
 
   /** The numbers of all planes, and of those that are gone. */
   async metrics(): Promise<PlaneMetrics> {
-    const all = [...this.#planes.values()].map(async (plane) => {
-      try {
-        plane.metrics = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
-      } catch (err) {
-        this.#options.log.debug({ err, plane: plane.id }, 'cannot fetch metrics from a data plane')
-      }
-    })
-    await Promise.all(all)
+    await Promise.all([...this.#planes.values()].map((plane) => this.#readMetrics(plane)))
     const gone = [...this.#gone].flatMap(([id, metrics]) => (this.#planes.get(id)?.metrics ? [] : metrics))
     return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ metrics }) => metrics ?? [])])
+  }
+
+  /** `then` is called with the numbers of a plane that may have served before it attached here, before they count. */
+  whenJoined(then: (metrics: PlaneMetrics) => void): void {
+    this.#onJoined = then
+  }
+
+  async #readMetrics(plane: Plane): Promise<void> {
+    try {
+      const metrics = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
+      if (!plane.metrics && !this.#gone.has(plane.id)) this.#onJoined(metrics)
+      plane.metrics = metrics
+    } catch (err) {
+      this.#options.log.debug({ err, plane: plane.id }, 'cannot fetch metrics from a data plane')
+    }
   }
 
   /** What the rate limits of an edge have counted; any plane knows the counts of all. */
@@ -348,6 +357,8 @@ export class AttachedPlanes {
       this.#options.checkCredentials(this).catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
     }
     void this.#feed(plane)
+    // At once: what it counts from now on is new.
+    void this.#readMetrics(plane)
     if (legs.length > 0) setTimeout(() => this.#endOrphans(plane, legs), ORPHAN_MS).unref()
     return plane
   }

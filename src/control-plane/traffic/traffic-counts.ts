@@ -1,7 +1,7 @@
 /** The traffic of the last minutes and of the last day, from regular readings of the data planes' counters. */
 import { timestamp } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { PlaneMetrics, TrafficRow } from '../../model/plane-metrics.ts'
+import { type PlaneMetrics, sumOf, type TrafficRow } from '../../model/plane-metrics.ts'
 import type { Fields } from '../resources/resource.ts'
 
 /** The traffic of a span of time. */
@@ -76,6 +76,11 @@ export class TrafficHistory {
   /** Oldest first. */
   points(period: Period): readonly TrafficPoint[] {
     return this.#points[period]
+  }
+
+  /** From the next reading on, the numbers of a further plane are included, which are no traffic of now. */
+  joined(metrics: PlaneMetrics): void {
+    if (this.#before) this.#before = { ...this.#before, metrics: sumOf([this.#before.metrics, metrics]) }
   }
 
   /** Records the traffic since the last call; the first call only sets the starting point. */

@@ -6,6 +6,7 @@ export const GATHER_MS = 50
 export class GatheredChanges {
   readonly #send: () => void
   #timer: NodeJS.Timeout | undefined
+  #turn: NodeJS.Immediate | undefined
 
   constructor(send: () => void) {
     this.#send = send
@@ -14,6 +15,11 @@ export class GatheredChanges {
   /** Has changes sent soon. */
   soon(): void {
     this.#timer ??= setTimeout(() => this.now(), GATHER_MS).unref()
+  }
+
+  /** Has changes sent when this turn of the event loop is over. */
+  thisTurn(): void {
+    this.#turn ??= setImmediate(() => this.now())
   }
 
   now(): void {
@@ -25,5 +31,7 @@ export class GatheredChanges {
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    clearImmediate(this.#turn)
+    this.#turn = undefined
   }
 }

@@ -57,6 +57,35 @@ test('failures at all planes count together, and all circuits open', async ({ mo
   for (const at of [0, 1, 2]) assert.equal(await ask(at, 200), false)
 })
 
+for (const count of [2, 4]) {
+  test(`of failing requests in turn at ${count} planes, as many go upstream as at one`, async ({ mock }) => {
+    // No time passes.
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const { node, ask } = start(count)
+    let passed = 0
+    for (let i = 0; i < 20 * count; i++) {
+      if (await ask(i % count, 500)) passed++
+      await new Promise((resolve) => setImmediate(resolve))
+      await node.settle()
+    }
+    assert.equal(passed, settings.volumeThreshold)
+  })
+
+  test(`of failing requests at ${count} planes that know nothing of each other's last, one a plane is too much`, async ({
+    mock,
+  }) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const { node, ask } = start(count)
+    let passed = 0
+    for (let round = 0; round < 20; round++) {
+      for (const each of await Promise.all(Array.from({ length: count }, (_, at) => ask(at, 500)))) if (each) passed++
+      await new Promise((resolve) => setImmediate(resolve))
+      await node.settle()
+    }
+    assert.ok(passed <= settings.volumeThreshold + count, `${passed} passed`)
+  })
+}
+
 test('while a circuit is half open, one plane makes one trial request, which closes the circuit everywhere', async () => {
   const { node, clock, begin, end, ask } = start(3)
   for (let i = 0; i < 4; i++) await ask(0, 500)

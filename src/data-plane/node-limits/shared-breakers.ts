@@ -1,6 +1,6 @@
 /**
- * Circuit breakers of a whole node: each plane sends the others its counts, in batches, and at once when a circuit opens or
- * closes.
+ * Circuit breakers of a whole node: each plane sends the others its counts, those with failures in the same turn, and at once when
+ * a circuit opens or closes.
  */
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/traffic.ts'
 import { GatheredChanges } from './gather-changes.ts'
@@ -98,10 +98,10 @@ export class SharedBreakers implements BreakerTwins {
     if (unsent) {
       unsent.total++
       if (hasFailed) unsent.failed++
-      return
-    }
-    this.#unsent.set(key, { total: 1, failed: hasFailed ? 1 : 0 })
-    if (this.#unsent.size < MAX_GATHERED) this.#gathering.soon()
+    } else this.#unsent.set(key, { total: 1, failed: hasFailed ? 1 : 0 })
+    // D61: each plane may let through one request more than a single one would.
+    if (hasFailed) this.#gathering.thisTurn()
+    else if (this.#unsent.size < MAX_GATHERED) this.#gathering.soon()
     else this.#gathering.now()
   }
 

@@ -184,6 +184,11 @@ export class Online {
     return count
   }
 
+  /** Whether no agent is here. */
+  get isEmpty(): boolean {
+    return this.#all().length === 0
+  }
+
   /** Ends every session; the listeners must be closed before. */
   endAll(reason: string): void {
     for (const each of this.#all()) each.end(reason)

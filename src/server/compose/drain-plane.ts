@@ -1,4 +1,5 @@
 /** Drains a data plane: visitors first, then agents, which move to other data planes or nodes if there are any. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { drainVisitors } from '../../data-plane/edge/drain-visitors.ts'
 import type { DrainTogether } from '../../data-plane/node-limits/drain-together.ts'
 import type { AgentListener } from '../../data-plane/tunnel/agent-listener.ts'
@@ -19,6 +20,9 @@ interface DrainedListeners extends Pick<Awaited<ReturnType<typeof listenForVisit
 /** How long the control plane may take to confirm that this plane drains, in milliseconds. */
 const LEAVING_MS = 2000
 
+/** How long to wait before it is asked again, in milliseconds. */
+const AGAIN_MS = 100
+
 /** Resolves when no connections are left, since all have ended or the drain time is over. */
 export async function drainPlane(plane: OpeningPlane, parts: Drained, given: DrainedListeners): Promise<void> {
   const { limits, table, tunnels, remote, visitors } = parts
@@ -29,7 +33,7 @@ export async function drainPlane(plane: OpeningPlane, parts: Drained, given: Dra
   // Other planes may take as long to drain their visitors.
   const until = performance.now() + drainMs + LATE_MS
   together.begun()
-  const moved = hasOthers || remote.agentAddresses().length > 0 ? moveAgents(plane, parts, given) : undefined
+  const moved = hasOthers || remote.agentAddresses().length > 0 ? moveAgents(plane, parts, given, until) : undefined
   await drainVisitors({ secure, plain, ...table, ...visitors }, drainMs)
   together.done()
   const isNodeLeft = await moved
@@ -45,24 +49,32 @@ export async function drainPlane(plane: OpeningPlane, parts: Drained, given: Dra
 
 /**
  * Agents that reconnect must reach another plane, which must know that they own the addresses they ask for. Resolves with
- * whether the agents were sent to other nodes.
+ * whether the agents were sent to other nodes; a control plane that is late is asked until then, and no agent is cut meanwhile.
  */
 async function moveAgents(
   { control }: OpeningPlane,
   { tunnels: { online }, remote }: Drained,
   { agentListeners, together }: DrainedListeners,
+  until: number,
 ): Promise<boolean> {
   for (const listener of agentListeners) listener.stop()
-  const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
-  remote.leave()
-  const others = remote.agentAddresses()
-  // Other nodes that do not know that this one leaves would at once end tunnels that have not moved yet.
-  const isNodeLeft = leaving?.isNode === true && others.length > 0
-  if (isNodeLeft) await online.tellToMove(others)
-  else if (together.isSurvived) {
-    // A stopping node stays reachable until its agents are gone; a stopping plane need not, since other planes reach them.
-    remote.relayed.stop()
-    await online.tellToMove()
+  for (let isLate = false; ; isLate = true) {
+    const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
+    remote.leave()
+    const others = remote.agentAddresses()
+    // When no plane remains, the node is leaving, although its control plane cannot say so, or not tell the other nodes.
+    if (others.length > 0 && (leaving?.isNode === true || (isLate && !together.isSurvived))) {
+      await online.tellToMove(others)
+      return true
+    }
+    if (leaving && together.isSurvived) {
+      // A stopping node stays reachable until its agents are gone; a stopping plane need not, since other planes reach them.
+      remote.relayed.stop()
+      await online.tellToMove()
+      return false
+    }
+    const isAnswered = leaving !== undefined && others.length === 0
+    if (isAnswered || online.isEmpty || performance.now() >= until) return false
+    await pause(AGAIN_MS)
   }
-  return isNodeLeft
 }

@@ -111,6 +111,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
     })
     opened.defer(() => planes.close())
     const history = new TrafficHistory({ read: () => planes.metrics(), now, steady: () => performance.now(), log })
+    planes.whenJoined((metrics) => history.joined(metrics))
     history.start()
     opened.defer(() => history.close())
     const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
