@@ -8,6 +8,10 @@ interface SharedTurnsOptions {
   readonly waiting: number
   /** How long one waits, in milliseconds. */
   readonly waitMs: number
+  /** Most turns of one owner, even while nobody else wants any; by default all. */
+  readonly each?: number
+  /** An owner with fewer turns than this has the next at once, however many others have; by default it may wait. */
+  readonly always?: number
 }
 
 /** Called once, with whether its turn has come. */
@@ -38,8 +42,9 @@ export class SharedTurns {
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
   take(owner: string): true | Promise<boolean> {
-    // While somebody waits, every place is taken.
-    if (this.#taken.used < this.#options.atOnce) return this.#begin(owner)
+    // While somebody waits who may have more, every place is taken.
+    const hasRoom = this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)
+    if (hasRoom || this.#isDue(owner)) return this.#begin(owner)
     const giver = this.#places.giver(owner)
     if (giver !== undefined) {
       const [oldest] = this.#waiting.get(giver) ?? []
@@ -62,7 +67,8 @@ export class SharedTurns {
   /** A turn of this owner is over. */
   over(owner: string): void {
     this.#taken.add(owner, -1)
-    const next = this.#next()
+    const due = this.#isDue(owner) ? owner : undefined
+    const next = this.#taken.used < this.#options.atOnce ? this.#next() : due
     const [first] = this.#waiting.get(next ?? '') ?? []
     if (next === undefined || !first) return
     this.#remove(next, first)
@@ -75,10 +81,22 @@ export class SharedTurns {
     return true
   }
 
+  #isDue(owner: string): boolean {
+    return this.#taken.heldBy(owner) < (this.#options.always ?? 0)
+  }
+
+  #mayHaveMore(owner: string): boolean {
+    return this.#taken.heldBy(owner) < (this.#options.each ?? this.#options.atOnce)
+  }
+
   /** The first owner that has less than its share; when all who wait have more, the first of them. */
   #next(): string | undefined {
-    const [first] = this.#waiting.keys()
-    for (const owner of this.#waiting.keys()) if (!this.#taken.hasShare(owner)) return owner
+    let first: string | undefined
+    for (const owner of this.#waiting.keys()) {
+      if (!this.#mayHaveMore(owner)) continue
+      if (!this.#taken.hasShare(owner)) return owner
+      first ??= owner
+    }
     return first
   }
 
