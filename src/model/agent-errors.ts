@@ -262,6 +262,7 @@ const rows = {
     'Try again shortly. The log of the server says more.',
     {
       broken: () => 'Something broke on the side of the server; its log says what. Try again shortly.',
+      bindsBusy: () => 'Too many binds of your credential wait already. Try again shortly.',
       checksBusy: () => 'Too many of your documents are still being checked. Try again shortly.',
       storeAway: () => 'The server cannot reach its database. Try again shortly.',
     },

@@ -21,6 +21,15 @@ export const shared = {
     ...{ most: 100_000, unit: 'at each worker', by: 'edge or endpoint' },
     atBound: 'further keys of that edge are counted together',
   },
+  binds: {
+    what: 'binds',
+    ...{
+      most: 64,
+      unit: 'under way at each worker, four times as many in a cluster',
+      by: 'credential, of which two never wait',
+    },
+    atBound: 'waits up to 15 s, then error 802',
+  },
   loginLookUps: {
     what: 'look-ups of logins',
     ...{

@@ -5,6 +5,7 @@ import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import { fieldsOf } from '../resources/resource.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import { AskedTogether } from '../store/asked-together.ts'
+import { bindGatherMs, gatherMs } from '../store/gather-time.ts'
 import type { OwnedResource, Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { tokenHash, wellFormedToken } from './find-caller.ts'
@@ -23,16 +24,25 @@ export class AgentCredentials {
   readonly #byId: AskedTogether<string, Found>
 
   constructor(store: Store) {
-    const together = (find: (reader: Reader, keys: readonly string[]) => Promise<[string, OwnedResource][]>) =>
-      new AskedTogether(async (keys: readonly string[]) => {
-        const found = new Map(await store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }))
-        return (key) => usable(found.get(key))
-      })
+    const together = (
+      find: (reader: Reader, keys: readonly string[]) => Promise<[string, OwnedResource][]>,
+      apartMs = gatherMs,
+    ) =>
+      new AskedTogether(
+        async (keys: readonly string[]) => {
+          const found = new Map(await store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }))
+          return (key) => usable(found.get(key))
+        },
+        { apartMs },
+      )
     const heldIn = (scope: string) =>
       together(async (reader, keys) => (await reader.holdersWithOwners(scope, keys)).map((each) => [each.key, each]))
     this.#byToken = heldIn(AUTHTOKENS)
     this.#byKey = heldIn(SSH_KEYS)
-    this.#byId = together(async (reader, ids) => (await reader.withOwners(ids)).map((each) => [each.held.id, each]))
+    this.#byId = together(
+      async (reader, ids) => (await reader.withOwners(ids)).map((each) => [each.held.id, each]),
+      bindGatherMs,
+    )
   }
 
   /** The credential with this token; undefined when it is not valid. */

@@ -7,6 +7,7 @@ import { EDGE_NAMES, EDGE_PORTS } from '../resources/hostports.ts'
 import { RESERVED_PORTS } from '../resources/reserved-addrs.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import { AskedTogether } from '../store/asked-together.ts'
+import { bindGatherMs } from '../store/gather-time.ts'
 import type { Store } from '../store/store.ts'
 
 /** How long a look-up may take, in milliseconds: an agent that binds waits for it. */
@@ -25,20 +26,21 @@ export class TakenAddresses {
       const byKey = new Map(found.map(({ scope, key, holderId }) => [`${scope} ${key}`, holderId]))
       return (scope, key) => byKey.get(`${scope} ${key}`)
     }
+    const together = { apartMs: bindGatherMs }
     this.#names = new AskedTogether(async (names) => {
       const holderOf = await holders(
         [EDGE_NAMES, RESERVED_NAMES],
         names.flatMap((name) => [name, ...wildcardsAbove(name)]),
       )
       return (name) => holdersOfName(name, holderOf)
-    })
+    }, together)
     this.#ports = new AskedTogether(async (ports) => {
       const holderOf = await holders([EDGE_PORTS, RESERVED_PORTS], ports.map(String))
       return (port) => ({
         edgeId: holderOf(EDGE_PORTS, String(port)),
         reservationId: holderOf(RESERVED_PORTS, String(port)),
       })
-    })
+    }, together)
   }
 
   /** The holders of a name, which must be normalised. */

@@ -4,6 +4,9 @@
 const EACH_MS = 10
 const LONGEST_MS = 150
 
+/** The longest for questions of binds, of which few are under way at once: no crowd comes while they wait. */
+const BIND_MS = 10
+
 /** How many waiting items are worth a query at once. */
 export const ENOUGH = 150
 
@@ -13,4 +16,9 @@ export const ENOUGH = 150
  */
 export function gatherMs(together: number, longestMs = LONGEST_MS): number {
   return Math.min(longestMs, EACH_MS * together)
+}
+
+/** The same for questions of binds. */
+export function bindGatherMs(together: number): number {
+  return gatherMs(together, BIND_MS)
 }

@@ -1,6 +1,7 @@
 /** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
 
 import { isId } from '../../lib/ids.ts'
+import type { SharedTurns } from '../../lib/limits/shared-turns.ts'
 import type { Control } from '../../link/planes/control-link.ts'
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
@@ -25,6 +26,7 @@ export interface Binding extends ServedAddresses, Pick<PlaneContext, 'ids' | 'no
   /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
   readonly random: RandomBytes
+  readonly turns: SharedTurns
   /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
   readonly stopped: ReadonlySet<string>
 }
@@ -68,6 +70,12 @@ interface Wanted {
   readonly binding: Binding
 }
 
+/** Somebody has the address that was asked for. */
+interface Taken {
+  readonly takenAt: Address
+  readonly refusal: BindRefusal
+}
+
 interface Attempt extends Wanted {
   readonly token: BindToken | undefined
   /** Whether no particular address was asked for. */
@@ -75,6 +83,30 @@ interface Attempt extends Wanted {
 }
 
 async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<Bound | BindRefusal> {
+  const { session, binding } = wanted
+  const tried = await inTurn(session, binding.turns, () => tryBind(wanted))
+  if (!('takenAt' in tried)) return tried
+  // Tried only once more, so that of two waiters one is refused; everything is checked again, since seconds have passed.
+  if (isSecond || !(await isFreed(tried.takenAt, wanted))) return tried.refusal
+  return bindAllowed(wanted, { isSecond: true })
+}
+
+/** Binds in a turn of the credential (D104); a sign of life is waited for without one. */
+export async function inTurn<T>(
+  session: LiveSession,
+  turns: SharedTurns,
+  work: () => Promise<T>,
+): Promise<T | BindRefusal> {
+  const turn = turns.take(session.credentialId)
+  if (turn !== true && !(await turn)) return refusals.bindsBusy()
+  try {
+    return session.isEnded ? refusals.stopping() : await work()
+  } finally {
+    turns.over(session.credentialId)
+  }
+}
+
+async function tryBind(wanted: Wanted): Promise<Bound | BindRefusal | Taken> {
   const { session, request, asked, binding } = wanted
   const token = await readToken(session, request, asked, binding)
   if (token && binding.stopped.has(token.tunnelId)) {
@@ -85,16 +117,14 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
   const attempt = { ...wanted, token, isRandom: !chosen }
   if (!chosen) return bindAnywhere(attempt)
   const bound = await serve(chosen, attempt)
-  if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
-  // Tried only once more, so that of two waiters one is refused; everything is checked again, since seconds have passed.
-  return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
+  return bound instanceof BindRefusal && bound.isTaken ? { takenAt: chosen, refusal: bound } : bound
 }
 
 /**
  * Asks the holders of an address for a sign of life, and tells whether the address is free afterwards. An agent that vanished
  * must not keep the address from its successor. Called only for agents that may have the address.
  */
-async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
+async function isFreed(address: Address, { session, proto, binding }: Wanted): Promise<boolean> {
   const { registry, control } = binding
   const place = addressKey(proto, address)
   const holders = registry.holdersOf(place)

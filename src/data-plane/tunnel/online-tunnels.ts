@@ -1,13 +1,15 @@
 /** Everything online, through any listener: sessions and their tunnels, and who may have which address. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { SharedTurns } from '../../lib/limits/shared-turns.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import type { LabelMessage } from '../../link/wire/messages/tunnel-messages.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
+import { shared } from '../../model/shared.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
-import { type Binding, type Bound, bind } from './bind-tunnel.ts'
+import { type Binding, type Bound, bind, inTurn } from './bind-tunnel.ts'
 import type { AgentCredential, BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import { LegTable } from './leg-table.ts'
@@ -17,13 +19,25 @@ import { StandbyTable } from './standby-table.ts'
 import { startLabelTunnel } from './tunnel-labels.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
-export interface OnlineOptions extends Omit<Binding, 'tcpPorts' | 'stopped'> {
+export interface OnlineOptions extends Omit<Binding, 'tcpPorts' | 'stopped' | 'turns'> {
   readonly tcpPorts: AgentPortRange
+  /** Whether other nodes are on the same database. */
+  readonly isClustered?: boolean
 }
 
 /** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
 const MOVED_TOGETHER = 50
 const MOVES_APART_MS = 20
+
+/** Binds of a credential that begin at once, whatever others do. */
+const ALWAYS = 2
+
+/** In a cluster one transaction of the database claims many addresses, so that more must be under way. */
+const CLUSTER_TIMES = 4
+
+/** Most binds that wait for their turn, and for how long, in milliseconds: as long as the answer to one may take. */
+const MAX_WAITING = 10_000
+const WAIT_MS = 15_000
 
 /** Most ids of stopped tunnels that are kept; the oldest are forgotten first. */
 const MAX_STOPPED = 10_000
@@ -53,7 +67,7 @@ export class Online {
   #nodesSent = 0
   readonly #control: Control
 
-  constructor({ tcpPorts, ...given }: OnlineOptions) {
+  constructor({ tcpPorts, isClustered = false, ...given }: OnlineOptions) {
     const { control, registry } = given
     this.#control = control
     this.registry = registry
@@ -66,6 +80,10 @@ export class Online {
       ...given,
       tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
+      turns: new SharedTurns({
+        ...{ atOnce: shared.binds.most * (isClustered ? CLUSTER_TIMES : 1), always: ALWAYS },
+        ...{ waiting: MAX_WAITING, waitMs: WAIT_MS },
+      }),
     }
   }
 
@@ -83,7 +101,8 @@ export class Online {
 
   /** Starts a tunnel with labels, for tunnel groups, or says why not. */
   async startLabels(session: LiveSession, request: LabelMessage, labelIds: LabelIds): Promise<Tunnel | BindRefusal> {
-    const tunnel = await startLabelTunnel(session, request, labelIds, this.#binding)
+    const start = () => startLabelTunnel(session, request, labelIds, this.#binding)
+    const tunnel = await inTurn(session, this.#binding.turns, start)
     if ('session' in tunnel) this.#logStart(tunnel, { labels: tunnel.labels })
     return tunnel
   }

@@ -9,8 +9,8 @@ class Takers {
   readonly come: string[] = []
   readonly refused: string[] = []
 
-  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000, each = Number.POSITIVE_INFINITY } = {}) {
-    this.turns = new SharedTurns({ atOnce, waiting, waitMs, each })
+  constructor({ atOnce = 8, waiting = 100, waitMs = 60_000, each = Number.POSITIVE_INFINITY, always = 0 } = {}) {
+    this.turns = new SharedTurns({ atOnce, waiting, waitMs, each, always })
   }
 
   async take(owner: string, count: number): Promise<void> {
@@ -78,6 +78,25 @@ describe('shared turns', () => {
     assert.deepEqual(takers.come, ['a', 'b', 'b'])
     await takers.over('a', 2)
     assert.deepEqual(takers.counts(takers.come), { a: 3, b: 2 })
+  })
+
+  test('may come at once for those that have few, although others have all there are', async () => {
+    const takers = new Takers({ always: 2 })
+    await takers.take('a', 20)
+    await takers.take('b', 4)
+    await takers.take('c', 1)
+    assert.deepEqual(takers.counts(takers.come), { a: 8, b: 2, c: 1 })
+    // None but its own turn has to end for that.
+    await takers.over('b')
+    await takers.over('c')
+    assert.deepEqual(takers.counts(takers.come), { a: 8, b: 3, c: 1 })
+    // Two turns were beyond what there is room for.
+    await takers.over('a', 2)
+    assert.deepEqual(takers.counts(takers.come), { a: 8, b: 3, c: 1 })
+    await takers.over('a')
+    assert.deepEqual(takers.counts(takers.come), { a: 9, b: 3, c: 1 })
+    await takers.over('b')
+    assert.deepEqual(takers.counts(takers.come), { a: 9, b: 4, c: 1 })
   })
 
   test('that do not come in time are given up', async (t) => {

@@ -10,6 +10,8 @@ interface SharedTurnsOptions {
   readonly waitMs: number
   /** Most turns of one owner, even while nobody else wants any; by default all. */
   readonly each?: number
+  /** An owner with fewer turns than this has the next at once, however many others have; by default it may wait. */
+  readonly always?: number
 }
 
 /** Called once, with whether its turn has come. */
@@ -41,7 +43,8 @@ export class SharedTurns {
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
   take(owner: string): true | Promise<boolean> {
     // While somebody waits who may have more, every place is taken.
-    if (this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)) return this.#begin(owner)
+    const hasRoom = this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)
+    if (hasRoom || this.#isDue(owner)) return this.#begin(owner)
     const giver = this.#places.giver(owner)
     if (giver !== undefined) {
       const [oldest] = this.#waiting.get(giver) ?? []
@@ -64,7 +67,8 @@ export class SharedTurns {
   /** A turn of this owner is over. */
   over(owner: string): void {
     this.#taken.add(owner, -1)
-    const next = this.#next()
+    const due = this.#isDue(owner) ? owner : undefined
+    const next = this.#taken.used < this.#options.atOnce ? this.#next() : due
     const [first] = this.#waiting.get(next ?? '') ?? []
     if (next === undefined || !first) return
     this.#remove(next, first)
@@ -75,6 +79,10 @@ export class SharedTurns {
   #begin(owner: string): true {
     this.#taken.add(owner, 1)
     return true
+  }
+
+  #isDue(owner: string): boolean {
+    return this.#taken.heldBy(owner) < (this.#options.always ?? 0)
   }
 
   #mayHaveMore(owner: string): boolean {

@@ -15,7 +15,7 @@ export function openTunnels(
   plane: OpeningPlane,
   { table, registry, limits }: Pick<PlaneParts, 'table' | 'registry' | 'limits'>,
 ) {
-  const { settings, control, seal, publicPorts, ids, now, log, opened } = plane
+  const { settings, listeners, control, seal, publicPorts, ids, now, log, opened } = plane
   const { edges } = table
   const shared = new EndpointHolders(edges)
   const endpoints = new AgentEndpoints({
@@ -28,6 +28,7 @@ export function openTunnels(
     domain: settings.domain,
     tcpPorts: settings.tcpPorts,
     publicPorts: () => publicPorts,
+    isClustered: listeners.cluster !== undefined,
   })
   opened.defer(shareWatched(limits.peers, online.requests))
   const stored = new ConfiguredEdges({
