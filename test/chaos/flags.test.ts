@@ -25,8 +25,8 @@ test('--help is never a fault, whatever else is given', () => {
 })
 
 test('each fault is reported in one line', () => {
-  assert.equal(line(), 'name a run: upgrade, kill, nodes, rolling, hostile')
-  assert.equal(line('upgraed'), 'unknown run upgraed; name one of upgrade, kill, nodes, rolling, hostile')
+  assert.equal(line(), 'name a run: upgrade, kill, nodes, rolling, still, hostile')
+  assert.equal(line('upgraed'), 'unknown run upgraed; name one of upgrade, kill, nodes, rolling, still, hostile')
   assert.equal(line('kill', 'nodes'), 'one run at a time; remove nodes')
   assert.equal(line('kill', '--nonsense'), "Unknown option '--nonsense'")
   assert.equal(line('kill', '--rounds', 'many'), '--rounds must be a whole number, 1 or more')

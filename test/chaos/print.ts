@@ -4,6 +4,7 @@ import type { HostileReport } from './hostile.ts'
 import type { KillReport } from './kill.ts'
 import { type Invariant, invariants, type NodesReport } from './nodes.ts'
 import type { RollingReport } from './rolling.ts'
+import type { StillReport } from './still.ts'
 import type { UpgradeReport } from './upgrade.ts'
 import type { KindReport } from './visitors.ts'
 
@@ -95,6 +96,18 @@ export function nodesText(report: NodesReport): string {
 export function rollingText({ served, seconds, restarts, faults }: RollingReport): string {
   const rate = (served / seconds).toFixed(0)
   return `${restarts} nodes stopped and started again; ${served} requests served, ${rate} a second, ${faults.length} failed`
+}
+
+export function stillText({ seed, rounds, answers, slowestMs }: StillReport): string {
+  const counted = (all: Readonly<Record<string, number>>): string =>
+    Object.entries(all)
+      .map(([what, count]) => `${what} ${count}`)
+      .join(', ')
+  return [
+    `seed ${seed}; stood still: ${counted(rounds)}`,
+    `answers to another owner who asked for names of live agents: ${counted(answers)}`,
+    `all was served again after ${slowestMs} ms at most`,
+  ].join('\n')
 }
 
 export function hostileText({ what, quiet, hostile, p99Ms, turns, callers, reloadedMs }: HostileReport): string {

@@ -7,8 +7,9 @@ import { type ChaosFlags, type ChaosName, readChaosFlags, usage } from './flags.
 import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
 import { nodes } from './nodes.ts'
-import { faultLines, hostileText, killText, nodesText, rollingText, upgradeText } from './print.ts'
+import { faultLines, hostileText, killText, nodesText, rollingText, stillText, upgradeText } from './print.ts'
 import { rolling } from './rolling.ts'
+import { still } from './still.ts'
 import { upgrade } from './upgrade.ts'
 
 interface Outcome {
@@ -51,6 +52,12 @@ const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | unde
     progress(`seed ${seed}`)
     const report = await rolling(owner, { rounds, perSecond: rate, seed, workers, progress })
     return { text: rollingText(report), faults: report.faults }
+  },
+  async still(owner) {
+    const { seed = randomInt(SEEDS) } = counts
+    progress(`seed ${seed}`)
+    const report = await still(owner, { rounds: 50, seconds: 30, pairs: 3, workers: 1, ...counts, seed, progress })
+    return { text: stillText(report), faults: report.faults }
   },
   async hostile(owner) {
     const report = await hostile(owner, { ...{ edges: 100_000, seconds: 20, workers: 1, ...counts }, progress })
