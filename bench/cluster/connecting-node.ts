@@ -45,6 +45,7 @@ const rows = new OnlineRows({
     tunnelsOf: () => [],
   },
   onLeaseLost: () => fail('its lease has expired'),
+  areFree: () => fail('another node lost its lease'),
   onAddressTaken: () => fail('another node took one of its names'),
   onSessionTaken: () => fail('another node took one of its sessions'),
 })
@@ -53,6 +54,7 @@ const lease = new NodeLease({
   facts: () => nodeAt(nodeId, { sessions: sessions.size }),
   onBegun() {},
   onNodes() {},
+  isGone: () => false,
 })
 await lease.start()
 console.log('ready')

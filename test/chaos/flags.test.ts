@@ -26,8 +26,11 @@ test('--help is never a fault, whatever else is given', () => {
 })
 
 test('each fault is reported in one line', () => {
-  assert.equal(line(), 'name a run: upgrade, kill, nodes, rolling, stops, hostile, neighbours')
-  assert.equal(line('upgraed'), 'unknown run upgraed; name one of upgrade, kill, nodes, rolling, stops, hostile, neighbours')
+  assert.equal(line(), 'name a run: upgrade, kill, nodes, rolling, stops, still, hostile, neighbours')
+  assert.equal(
+    line('upgraed'),
+    'unknown run upgraed; name one of upgrade, kill, nodes, rolling, stops, still, hostile, neighbours',
+  )
   assert.equal(line('kill', 'nodes'), 'one run at a time; remove nodes')
   assert.equal(line('kill', '--nonsense'), "Unknown option '--nonsense'")
   assert.equal(line('kill', '--rounds', 'many'), '--rounds must be a whole number, 1 or more')

@@ -5,6 +5,7 @@ import type { KillReport } from './kill.ts'
 import type { NeighboursReport } from './neighbours.ts'
 import { type Invariant, invariants, type NodesReport } from './nodes.ts'
 import type { RollingReport } from './rolling.ts'
+import type { StillReport } from './still.ts'
 import type { StopsReport } from './stops.ts'
 import type { UpgradeReport } from './upgrade.ts'
 import type { KindReport } from './visitors.ts'
@@ -103,6 +104,18 @@ export function stopsText({ served, stops, upgrades, repeated, faults }: StopsRe
   return [
     `${stops} stops and ${upgrades} upgrades with a control process that stood still; ${served} requests served, ${faults.length} failed`,
     `made again during upgrades, since they were refused unread: ${repeated}`,
+  ].join('\n')
+}
+
+export function stillText({ seed, rounds, answers, slowestMs }: StillReport): string {
+  const counted = (all: Readonly<Record<string, number>>): string =>
+    Object.entries(all)
+      .map(([what, count]) => `${what} ${count}`)
+      .join(', ')
+  return [
+    `seed ${seed}; stood still: ${counted(rounds)}`,
+    `answers to another owner who asked for names of live agents: ${counted(answers)}`,
+    `all was served again after ${slowestMs} ms at most`,
   ].join('\n')
 }
 

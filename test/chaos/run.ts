@@ -8,8 +8,19 @@ import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
 import { neighbours } from './neighbours.ts'
 import { nodes } from './nodes.ts'
-import { faultLines, hostileText, killText, neighboursText, nodesText, rollingText, stopsText, upgradeText } from './print.ts'
+import {
+  faultLines,
+  hostileText,
+  killText,
+  neighboursText,
+  nodesText,
+  rollingText,
+  stillText,
+  stopsText,
+  upgradeText,
+} from './print.ts'
 import { rolling } from './rolling.ts'
+import { still } from './still.ts'
 import { stops } from './stops.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -58,6 +69,12 @@ const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | unde
     const { rounds = 3, requests = 20_000, rate = 100, workers = 2 } = counts
     const report = await stops(owner, { rounds, requests, perSecond: rate, workers, progress })
     return { text: stopsText(report), faults: report.faults }
+  },
+  async still(owner) {
+    const { seed = randomInt(SEEDS) } = counts
+    progress(`seed ${seed}`)
+    const report = await still(owner, { rounds: 50, seconds: 30, pairs: 3, workers: 1, ...counts, seed, progress })
+    return { text: stillText(report), faults: report.faults }
   },
   async hostile(owner) {
     const report = await hostile(owner, { ...{ edges: 100_000, seconds: 20, workers: 1, ...counts }, progress })

@@ -4,6 +4,7 @@
  * One thing: what begins, runs and ends with the lease of this node.
  */
 
+import type { PlaceHolder, PlacesAnswer } from '../../link/planes/ask-node.ts'
 import type { NameChallenge, OtherNode, PlaneCalls, Reservation } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ExchangeAsk } from '../../model/exchange.ts'
@@ -16,13 +17,14 @@ import { AskedTogether } from '../store/asked-together.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
-import type { LiveNode, StoredHolder, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { StoredHolder, StoredNode, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Period, TrafficPoint } from '../traffic/traffic-counts.ts'
 import { LookUps } from './answer-lookups.ts'
 import { answerCall, type NodeServices, servicesOf } from './cluster-calls.ts'
 import { clusterPresence } from './cluster-presence.ts'
 import { decideReservation } from './decide-address.ts'
+import { LostNodes } from './lost-nodes.ts'
 import { LEASE_MS, type NodeFacts, NodeLease } from './node-lease.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './write-online-rows.ts'
 
@@ -39,6 +41,8 @@ interface Here extends NodeServices {
   nodeGone(nodeId: string): void
   /** Sends a call to another node. */
   callNode(nodeId: string, value: unknown): Promise<unknown>
+  /** Asks a data plane of another node which places that node still serves; never rejects. */
+  askPlaces(node: OtherNode, holders: readonly PlaceHolder[]): Promise<PlacesAnswer>
 }
 
 interface ClusterOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
@@ -46,6 +50,8 @@ interface ClusterOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> 
   readonly here: Here
   /** Instead of the usual time between renewals, for tests. */
   readonly renewMs?: number
+  /** A clock that never jumps, in milliseconds, for tests. */
+  readonly now?: () => number
 }
 
 /** A session that some node has, or had. */
@@ -81,6 +87,7 @@ export class Cluster {
   readonly #former: AskedTogether<string, FormerSession>
   /** When other nodes could not be reached, by id. */
   readonly #unreached = new Map<string, number>()
+  readonly #lost: LostNodes
   #others: readonly OtherNode[] = []
   /** How many nodes have a lease that runs. */
   #liveCount = 1
@@ -95,10 +102,15 @@ export class Cluster {
     this.#former = new AskedTogether((ids) =>
       store.read((reader) => formerSessions(reader, ids), { withinMs: RETURN_MS }),
     )
+    this.#lost = new LostNodes({
+      ask: (lost, holders) => here.askPlaces(lost, holders),
+      now: options.now ?? (() => performance.now()),
+    })
     this.lookUps = new LookUps({ store, sealer, nodeId, log, introduce: (ids) => this.#introduce(ids) })
     this.#rows = new OnlineRows({
       ...{ store, sealer, nodeId, log, held: here.held },
       onLeaseLost: () => void this.#lease.renew(),
+      areFree: (holders) => this.#lost.areFree(holders),
       // On a node that leaves, what has moved away stays until its agent gives it up.
       onAddressTaken: ({ tunnelId }) => {
         if (!this.#leaving) here.stopTaken(tunnelId)
@@ -112,6 +124,7 @@ export class Cluster {
       facts: () => ({ ...node, sessions: here.sessions(), isLeaving: this.#leaving !== undefined }),
       onBegun: () => here.announce(),
       onNodes: (nodes, state) => this.#use(nodes, state),
+      isGone: (nodeId) => this.#lost.isGone(nodeId),
       ...(options.renewMs !== undefined && { renewMs: options.renewMs }),
     })
   }
@@ -124,6 +137,12 @@ export class Cluster {
   /** The other nodes whose leases run, and those that may be about to renew theirs. */
   get others(): readonly OtherNode[] {
     return this.#others
+  }
+
+  /** The nodes that data planes reach: those that have lost their lease too, since some still serve what they had. */
+  get reached(): readonly OtherNode[] {
+    const ids = new Set(this.#others.map(({ nodeId }) => nodeId))
+    return [...this.#others, ...this.#lost.all.filter(({ nodeId }) => !ids.has(nodeId))]
   }
 
   /** For the metrics. */
@@ -250,6 +269,8 @@ export class Cluster {
   /** Asks the agents that hold a place at other nodes for a sign of life; true when the place is free afterwards. */
   async proveAlive(place: string): Promise<boolean> {
     const before = await this.#holdersOf(place)
+    // Such a node was asked before the place was refused.
+    if (before.some(({ nodeId }) => this.#lost.has(nodeId))) return false
     const asked = before.map(({ nodeId, sessionId }) => this.#servicesAt(nodeId).proveAlive(sessionId))
     try {
       await Promise.all(asked)
@@ -266,9 +287,14 @@ export class Cluster {
   async whyTaken(reservation: Reservation): Promise<PoolDifference | undefined> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([reservation.place]))
-    const stored = row && { ...row, holders: row.holders.map((holder) => ({ ...holder, isAlive: true })) }
-    const decision = stored && decideReservation({ ...reservation, nodeId: node.id }, stored)
+    const stored = row && { ...row, holders: row.holders.map((each) => ({ ...each, isAlive: true, isLost: false })) }
+    const decision = stored && decideReservation({ ...reservation, nodeId: node.id, ownerId: '' }, stored)
     return decision?.isGranted === false ? decision.difference : undefined
+  }
+
+  /** Whether a claim that was just refused may be made again; see `OnlineRows`. */
+  isFreed(reservation: Reservation): Promise<boolean> {
+    return this.#rows.isFreed(reservation)
   }
 
   /** Answers a call of another node. */
@@ -369,30 +395,39 @@ export class Cluster {
    * nodes have.
    */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
-    const known = new Set(this.#others.map(({ nodeId }) => nodeId))
+    const known = new Set(this.reached.map(({ nodeId }) => nodeId))
     if ([...nodeIds].some((id) => !known.has(id))) await this.renew()
     if (await this.#lease.catchUp()) return
     throw new Error('the database was away, and which nodes are there cannot be read')
   }
 
-  #use(nodes: readonly LiveNode[], { isSettled }: { readonly isSettled: boolean }): void {
+  #use(
+    nodes: readonly StoredNode[],
+    { lost, isSettled }: { readonly lost: readonly StoredNode[]; readonly isSettled: boolean },
+  ): void {
     const { node, here } = this.#options
-    const live = nodes.flatMap(({ id, name, address, agentAddresses, isLeaving }) =>
-      id === node.id ? [] : [{ nodeId: id, name, address: addressOf(address), agentAddresses, isLeaving }],
-    )
+    const live = nodes.filter(({ id }) => id !== node.id).map(otherNode)
     const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
     // Nodes whose leases run are unsure too: a look-up may have been answered before they renewed, or before their rows are
     // written again.
     const unsettled = [...live, ...this.#others.filter((other) => !isLive(other))]
-    const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
+    const before = this.reached
+    this.#others = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
+    // What it had counts as long as it answers; agents are sent to others.
+    const asLost = { agentAddresses: [], isUnsure: true, isLost: true }
+    this.#lost.use(lost.filter(({ id }) => id !== node.id).map((each) => ({ ...otherNode(each), ...asLost })))
     this.#liveCount = live.length + 1
-    if (JSON.stringify(others) === JSON.stringify(this.#others)) return
-    const isGone = (id: string): boolean => !others.some(({ nodeId }) => nodeId === id)
-    for (const { nodeId } of this.#others) if (isGone(nodeId)) here.nodeGone(nodeId)
+    const now = this.reached
+    if (JSON.stringify(now) === JSON.stringify(before)) return
+    const isGone = (id: string): boolean => !now.some(({ nodeId }) => nodeId === id)
+    for (const { nodeId } of before) if (isGone(nodeId)) here.nodeGone(nodeId)
     for (const id of this.#unreached.keys()) if (isGone(id)) this.#unreached.delete(id)
-    this.#others = others
-    here.nodesChanged(others)
+    here.nodesChanged(now)
   }
+}
+
+function otherNode({ id, name, address, agentAddresses, isLeaving }: StoredNode): OtherNode {
+  return { nodeId: id, name, address: addressOf(address), agentAddresses, isLeaving }
 }
 
 async function formerSessions({ online }: Reader, asked: readonly string[]): Promise<(id: string) => FormerSession> {

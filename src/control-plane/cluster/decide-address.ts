@@ -6,11 +6,12 @@ import type { FoundHolder } from '../store/online-writer.ts'
 /** A tunnel that has a place, or wants it. */
 type Holder = Pick<FoundHolder, 'tunnelId' | 'sessionId' | 'nodeId'>
 
-/** A holder as it is stored; alive while the lease of its node runs. */
-export type JudgedHolder = Holder & Pick<FoundHolder, 'isAlive'>
+/** A holder as it is stored. */
+export type JudgedHolder = Holder & Pick<FoundHolder, 'isAlive' | 'isLost'>
 
 /** A tunnel that wants a place, and the terms on which it would share it. */
-export type Applicant = Holder & Pick<Parameters<typeof poolDifference>[0], 'version' | 'pool'>
+export type Applicant = Holder &
+  Pick<Parameters<typeof poolDifference>[0], 'version' | 'pool'> & { readonly ownerId: string }
 
 /** A place as it is stored: its holders, and the terms on which they have it. */
 export interface JudgedAddress<Held extends JudgedHolder>
@@ -19,7 +20,12 @@ export interface JudgedAddress<Held extends JudgedHolder>
 }
 
 type Decision<Held extends JudgedHolder> =
-  | { readonly isGranted: false; readonly difference: PoolDifference }
+  | {
+      readonly isGranted: false
+      readonly difference: PoolDifference
+      /** Where only lost nodes are in the way: their holders. They keep the place unless it turns out that it is free there. */
+      readonly lost: readonly Held[]
+    }
   | {
       readonly isGranted: true
       /** Those who lose the place. */
@@ -33,13 +39,17 @@ export function decideReservation<Held extends JudgedHolder>(
 ): Decision<Held> {
   const { holders } = place
   // Holders at this node were decided before; their rows may be stale.
-  const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== reservation.nodeId)
+  const others = holders.filter(({ isAlive, isLost, nodeId }) => (isAlive || isLost) && nodeId !== reservation.nodeId)
   const strangers = others.filter((holder) => !isSame(reservation, holder))
   const [stranger] = strangers
   if (!stranger) return { isGranted: true, replaced: holders }
   const difference = poolDifference(reservation, termsOf(place, stranger))
-  if (difference !== undefined) return { isGranted: false, difference }
-  return { isGranted: true, replaced: holders.filter((holder) => !strangers.includes(holder)) }
+  if (difference === undefined)
+    return { isGranted: true, replaced: holders.filter((holder) => !strangers.includes(holder)) }
+  if (strangers.some(({ isAlive }) => isAlive)) return { isGranted: false, difference, lost: [] }
+  // Versions before this one stored no owner where there was no pool.
+  const isOwn = place.ownerId !== '' && place.ownerId === reservation.ownerId
+  return isOwn ? { isGranted: true, replaced: holders } : { isGranted: false, difference, lost: strangers }
 }
 
 /** The terms on which a holder has a place; they are the same for all its holders. */

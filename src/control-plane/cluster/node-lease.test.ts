@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
+import type { StoredNode } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { NodeLease } from './node-lease.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+
+const node = { id: 'nd_1', name: 'node-1', address: '192.0.2.1:7444', region: 'r', version: '1', since: '' }
 
 /** A lease, and the database that it is renewed in. */
 function leaseAndDatabase() {
@@ -16,6 +19,8 @@ function leaseAndDatabase() {
     isAway: false,
     asked: 0,
     dead: [] as string[],
+    lost: [] as StoredNode[],
+    gone: [] as string[],
     swept: [] as string[],
   }
   const online = {
@@ -24,7 +29,13 @@ function leaseAndDatabase() {
       if (database.isAway) throw new Error('the database is away')
       return database.hadRun
     },
+    prolong: async () => {
+      if (database.isAway) throw new Error('the database is away')
+      if (database.hadRun) database.asked++
+      return database.hadRun
+    },
     nodes: async () => [],
+    lostNodes: async () => database.lost,
     deadNodes: async () => database.dead,
     sweep: async (id: string) => {
       database.swept.push(id)
@@ -38,12 +49,12 @@ function leaseAndDatabase() {
     read: (work: (reader: Reader) => unknown) => work({ online } as unknown as Reader),
   } as unknown as Store
   const heard = { announced: 0, isSettled: true }
-  const node = { id: 'nd_1', name: 'node-1', address: '192.0.2.1:7444', region: 'r', version: '1', since: '' }
   const lease = new NodeLease({
     ...{ store, log, onBegun: () => void heard.announced++ },
     onNodes: (_, { isSettled }) => {
       heard.isSettled = isSettled
     },
+    isGone: (id) => database.gone.includes(id),
     facts: () => ({ ...node, agentAddresses: [], sessions: 0, isLeaving: false }),
   })
   return { lease, database, heard }
@@ -65,6 +76,20 @@ test('what is online is announced after the lease expired, and after another dat
   await lease.renew()
   assert.equal(heard.announced, 3)
   await lease.pause()
+})
+
+test('what a node with a lost lease had is swept when the node is gone, not before', async (t) => {
+  const { lease, database } = leaseAndDatabase()
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const [lost, gone] = ['nd_2', 'nd_3'].map((id) => ({ ...node, id, agentAddresses: [], sessions: 0, isLeaving: false }))
+  assert.ok(lost && gone)
+  Object.assign(database, { dead: ['nd_2', 'nd_3', 'nd_4'], lost: [lost, gone], gone: ['nd_3'] })
+  await lease.start()
+  now += 5000
+  await lease.renew()
+  await lease.pause()
+  assert.deepEqual(database.swept, ['nd_3', 'nd_4'])
 })
 
 test('after the database was away, other nodes have a few seconds before they are dead', async (t) => {

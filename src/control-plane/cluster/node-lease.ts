@@ -13,8 +13,16 @@ interface NodeLeaseOptions extends Pick<ControlTools, 'store' | 'log'> {
    * Also called when another database server has taken over, which may lack the last writes.
    */
   readonly onBegun: () => void
-  /** Every node whose lease runs, this one too. Unless `isSettled`, others may be about to renew theirs. */
-  readonly onNodes: (nodes: readonly LiveNode[], state: { readonly isSettled: boolean }) => void
+  /**
+   * Every node whose lease runs, this one too, and those that have lost theirs. Unless `isSettled`, others may be about to renew
+   * theirs.
+   */
+  readonly onNodes: (
+    nodes: readonly LiveNode[],
+    state: { readonly lost: readonly StoredNode[]; readonly isSettled: boolean },
+  ) => void
+  /** Whether a node that has lost its lease is gone for good. */
+  readonly isGone: (nodeId: string) => boolean
   /** Instead of `RENEW_MS`, for tests. */
   readonly renewMs?: number
 }
@@ -23,7 +31,7 @@ interface NodeLeaseOptions extends Pick<ControlTools, 'store' | 'log'> {
 export const LEASE_MS = 10_000
 
 /** How often it is renewed, in milliseconds. */
-const RENEW_MS = 2000
+export const RENEW_MS = 2000
 
 /** How long to wait after a renewal that failed, in milliseconds: a node that was frozen fails once. */
 const AGAIN_MS = 500
@@ -146,13 +154,17 @@ export class NodeLease {
   }
 
   async #renew(): Promise<void> {
-    const { store, facts, onBegun, onNodes } = this.#options
+    const { store, facts, onBegun, onNodes, isGone } = this.#options
     const asked = performance.now()
-    const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
+    // In one statement if it runs: a transaction would lock the row until this process goes on, and `LeaseKeeper` would wait.
+    const hadRun =
+      (await store.read(({ online }) => online.prolong(facts(), LEASE_MS))) ||
+      (await store.write((writer) => writer.online.renew(facts(), LEASE_MS)))
     this.#renewedAt = asked
     if (!hadRun) onBegun()
-    const { nodes, dead, server } = await store.read(async ({ online }) => ({
+    const { nodes, lost, dead, server } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),
+      lost: await online.lostNodes(),
       dead: await online.deadNodes(),
       server: await online.server(),
     }))
@@ -164,13 +176,14 @@ export class NodeLease {
     if (isOtherServer || this.#isListOld) this.#settledAt = now + SETTLE_MS
     // A node that has just started may have waited for the database, as the others did.
     if (this.#listedAt === undefined) this.#sweepsAt = now + SETTLE_MS
-    onNodes(nodes, { isSettled: now >= this.#settledAt })
+    onNodes(nodes, { lost, isSettled: now >= this.#settledAt })
     this.#listedAt = asked
     if (now < Math.max(this.#settledAt, this.#sweepsAt)) return
     // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
-    if (!isSweeper || dead.length === 0) return
-    this.#sweeping ??= this.#sweepDead(dead).finally(() => {
+    const gone = dead.filter((id) => isGone(id) || lost.every((each) => each.id !== id))
+    if (!isSweeper || gone.length === 0) return
+    this.#sweeping ??= this.#sweepDead(gone).finally(() => {
       this.#sweeping = undefined
     })
   }

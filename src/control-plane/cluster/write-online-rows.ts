@@ -32,6 +32,8 @@ interface OnlineRowsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log
   readonly held: HeldHere
   /** Called when nothing was written because the lease of this node has expired. */
   readonly onLeaseLost: () => void
+  /** Whether lost nodes have all these places no longer; never rejects. */
+  readonly areFree: (holders: readonly FoundHolder[]) => Promise<boolean>
   /** Called when another node has taken a place that was held here. */
   readonly onAddressTaken: (place: Reservation) => void
   /** Called when the agent of a session here has come back at another node. */
@@ -55,6 +57,9 @@ const MAX_REMEMBERED = 100_000
 /** How many moves made by this node are remembered until the feed reports them. */
 const MAX_MOVES = 10_000
 
+/** Most refused claims that may be made again. */
+const MAX_DOUBTS = 10_000
+
 /** Pause between retries while the database is down, in milliseconds. */
 const RETRY_MS = 500
 
@@ -77,6 +82,10 @@ export class OnlineRows {
   #reservations: WaitingReservation[] = []
   /** Claims that are not decided yet. */
   readonly #asked = new Set<Reservation>()
+  /** Claims that were refused since only lost nodes have their places: by claim, the holders there. */
+  readonly #inDoubt = new Map<string, readonly FoundHolder[]>()
+  /** Holders at lost nodes that have their place no longer, by the claim that follows. */
+  readonly #freed = new Map<string, readonly FoundHolder[]>()
   /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
   readonly #givenUp = new Map<string, Reservation>()
   /** Claims that the current transaction releases; once it commits, anybody may take their places. */
@@ -141,7 +150,23 @@ export class OnlineRows {
     this.#asked.add(reservation)
     this.#reservations.push({ reservation, resolve, reject })
     this.#writeSoon(0)
-    return promise.finally(() => this.#asked.delete(reservation))
+    return promise.finally(() => {
+      this.#asked.delete(reservation)
+      this.#freed.delete(claimKey(reservation))
+    })
+  }
+
+  /**
+   * D56: whether a claim that was just refused may be made again, since only lost nodes had the place, and by now it is free
+   * there. They are asked while nothing is held or locked: the agent that has the place may come here.
+   */
+  async isFreed(reservation: Reservation): Promise<boolean> {
+    const key = claimKey(reservation)
+    const lost = this.#inDoubt.get(key)
+    this.#inDoubt.delete(key)
+    if (!lost || !(await this.#options.areFree(lost))) return false
+    this.#freed.set(key, lost)
+    return true
   }
 
   /** Writes all that waits; resolves when that is done, or the database is down. */
@@ -187,6 +212,12 @@ export class OnlineRows {
     this.#seen.add(sessionId)
     const [oldest] = this.#seen
     if (this.#seen.size > MAX_REMEMBERED && oldest !== undefined) this.#seen.delete(oldest)
+  }
+
+  #noteDoubt(key: string, lost: readonly FoundHolder[]): void {
+    this.#inDoubt.set(key, lost)
+    const [oldest] = this.#inDoubt.keys()
+    if (this.#inDoubt.size > MAX_DOUBTS && oldest !== undefined) this.#inDoubt.delete(oldest)
   }
 
   #noteMove(revision: number, sessionId: string): void {
@@ -265,6 +296,7 @@ export class OnlineRows {
       return { sessions, ...(await this.#writeAddresses(writer, batch)) }
     })
     this.#releasing.clear()
+    for (const [reservation, lost] of outcome.inDoubt) this.#noteDoubt(claimKey(reservation), lost)
     for (const { reservation, resolve } of batch.reservations) resolve(!outcome.refused.has(reservation))
     for (const reservation of outcome.taken) onAddressTaken(reservation)
     for (const id of outcome.sessions) onSessionTaken(id)
@@ -322,7 +354,11 @@ export class OnlineRows {
   async #writeAddresses(
     writer: Writer,
     batch: RowBatch,
-  ): Promise<{ refused: ReadonlySet<Reservation>; taken: Reservation[] }> {
+  ): Promise<{
+    refused: ReadonlySet<Reservation>
+    inDoubt: ReadonlyMap<Reservation, readonly FoundHolder[]>
+    taken: Reservation[]
+  }> {
     const { nodeId } = this.#options
     const { online } = writer
     // When a batch has two claims for one slot, both are the same agent's, or this node would not have made the later one.
@@ -331,7 +367,7 @@ export class OnlineRows {
       ({ place }) => place,
     )
     const all = [...new Set([...reservations.keys(), ...batch.addresses])]
-    if (all.length === 0) return { refused: new Set(), taken: [] }
+    if (all.length === 0) return { refused: new Set(), inDoubt: new Map(), taken: [] }
     const locked = await online.lockAddresses(all)
     this.#startRelease(new Set(all))
     const settled = locked.map((row) => this.#settle(row, reservations.get(row.place) ?? []))
@@ -354,6 +390,7 @@ export class OnlineRows {
     }
     return {
       refused: new Set(settled.flatMap(({ refused }) => refused)),
+      inDoubt: new Map(settled.flatMap(({ inDoubt }) => [...inDoubt])),
       taken: settled.flatMap(({ taken }) => taken),
     }
   }
@@ -390,15 +427,20 @@ export class OnlineRows {
     // A tunnel that ended before the answer is not granted its place: nobody would ever remove the row.
     const [wanted, refused] = partition(reservations, isHere)
     const granted: LocatedReservation[] = []
-    const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
+    const inDoubt = new Map<Reservation, readonly FoundHolder[]>()
+    const dropped = new Set(holders.filter((each) => each.nodeId === nodeId || !(each.isAlive || each.isLost)))
     const movedHere: FoundHolder[] = []
     for (const reservation of wanted) {
-      const decision = decideReservation({ ...reservation, nodeId }, row)
+      const free = holders.filter((holder) => holder.isLost && isAmong(holder, this.#freed.get(claimKey(reservation))))
+      const left = { ...row, holders: holders.filter((holder) => !free.includes(holder)) }
+      const decision = decideReservation({ ...reservation, nodeId, ownerId: ownerOf(reservation) }, left)
       if (!decision.isGranted) {
         refused.push(reservation)
+        if (decision.lost.length > 0) inDoubt.set(reservation, decision.lost)
         continue
       }
       granted.push(reservation)
+      for (const holder of free) dropped.add(holder)
       for (const holder of decision.replaced) {
         dropped.add(holder)
         if (holder.isAlive && holder.nodeId !== nodeId) movedHere.push(holder)
@@ -413,12 +455,13 @@ export class OnlineRows {
           holder.tunnelId === reservation.tunnelId || poolDifference(reservation, termsOf(row, holder)) !== undefined,
       ),
     )
-    return { place, refused, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
+    return { place, refused, inDoubt, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
   }
 
-  #addressRow({ place, config, isUnnamed, pool, version }: Reservation) {
+  #addressRow(reservation: Reservation) {
+    const { place, config, isUnnamed, pool, version } = reservation
     const sealed = this.#options.sealer.seal(JSON.stringify(config), addressContext(place))
-    const terms = { ownerId: pool?.ownerId ?? '', isPooled: pool !== undefined, digest: pool ? version : '' }
+    const terms = { ownerId: ownerOf(reservation), isPooled: pool !== undefined, digest: pool ? version : '' }
     return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
   }
 
@@ -458,6 +501,19 @@ export interface KeptTunnel {
 /** The context under which a place's configuration is sealed; it holds the secrets of guards. */
 export function addressContext(place: string): string {
   return `places/${place}`
+}
+
+/** The same when a claim is made again. */
+function claimKey({ place, tunnelId, sessionId }: Reservation): string {
+  return `${place} ${tunnelId} ${sessionId}`
+}
+
+function ownerOf({ pool, config }: Reservation): string {
+  return pool?.ownerId ?? config.ownerId ?? ''
+}
+
+function isAmong({ nodeId, slot, tunnelId }: FoundHolder, holders: readonly FoundHolder[] = []): boolean {
+  return holders.some((each) => each.nodeId === nodeId && each.slot === slot && each.tunnelId === tunnelId)
 }
 
 function portOf(place: string): number | null {

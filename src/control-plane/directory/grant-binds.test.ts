@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
+import type { Reservation } from '../../link/planes/plane-calls.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
 import { type AddressHolders, type BindQuestion, BindRefusal, type ServedEndpoint } from '../../model/endpoint.ts'
 import { Directory } from './directory.ts'
 import { type BindRules, Binds } from './grant-binds.ts'
-import { endpointTunnel, onlineSession } from './testing/test-online.ts'
+import { endpointTunnel, onlineSession, testReservation } from './testing/test-online.ts'
 
 const bind: BindQuestion = {
   ...{ id: 'ep_1', proto: 'https', host: 'a.test', port: undefined, place: 'secure:a.test', hostport: 'a.test:443' },
@@ -43,6 +44,7 @@ function start({ key = 'key', guard = '', held, credential, rules }: Around = {}
     digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
     domain: 'example.test',
     whyTakenInCluster: async () => undefined,
+    isFreedInCluster: async () => false,
     log: createLog({ level: 'debug', format: 'json', destination: { write: (line) => logged.push(line) } }),
     ...rules,
   }
@@ -169,6 +171,26 @@ describe('an address', () => {
     binds.withdraw('w1', { place: bind.place, tunnelId: 'tn_1' })
     assert.deepEqual(directory.heldAddresses(bind.place), [])
   })
+
+  for (const isWithdrawn of [false, true]) {
+    test(`that turns out to be free elsewhere ${isWithdrawn ? 'stays free when its bind was withdrawn meanwhile' : 'is granted'}`, async () => {
+      const reservation = { ...testReservation('tn_9', 'ts_9', 'a.test'), place: bind.place }
+      const isFreedInCluster = async (wanted: Reservation) => {
+        assert.deepEqual(started.directory.heldAddresses(wanted.place), [{ ...reservation, planeId: 'w2' }])
+        started.directory.release('w2', reservation)
+        if (isWithdrawn) started.binds.withdraw('w1', { place: bind.place, tunnelId: 'tn_1' })
+        return true
+      }
+      const started = start({ rules: { isFreedInCluster } })
+      await started.directory.reserve('w2', reservation)
+      if (isWithdrawn) await refused(started.ask(bind))
+      else await started.ask(bind)
+      assert.deepEqual(
+        started.directory.heldAddresses(bind.place).map(({ tunnelId }) => tunnelId),
+        isWithdrawn ? [] : ['tn_1'],
+      )
+    })
+  }
 
   test('is not granted to a data plane that has gone meanwhile', async () => {
     let isGone = false

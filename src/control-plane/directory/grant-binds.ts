@@ -33,6 +33,8 @@ export interface BindRules {
   readonly domain: string
   /** Why a tunnel at another node has the place; undefined when none has. */
   readonly whyTakenInCluster: (reservation: Reservation) => Promise<PoolDifference | undefined>
+  /** Whether a claim that was just refused may be made again, since nodes that had the place have it no longer. */
+  readonly isFreedInCluster: (reservation: Reservation) => Promise<boolean>
   readonly log: Logger
 }
 
@@ -96,7 +98,8 @@ export class Binds {
     if (held.wildcard && !isOwn) throw refusals.belowWildcard(host, held.wildcard)
     if (isRandom && held.reservationId !== undefined) throw refusals.reserved(hostport)
     const wanted = { place, tunnelId: tunnel.tunnelId, sessionId, ...config, isUnnamed: !isOwn }
-    if (!isFreeFor(config.config.id, bind) || !(await reservation(wanted))) {
+    const again = async (): Promise<boolean> => (await rules.isFreedInCluster(wanted)) && reservation(wanted)
+    if (!isFreeFor(config.config.id, bind) || !((await reservation(wanted)) || (await again()))) {
       throw refusals.alreadyOnline(hostport, await this.whyTaken(wanted).catch(() => undefined))
     }
     return { ...config, isUnnamed: !isOwn, reservationId: held.reservationId }

@@ -352,7 +352,7 @@ export class AttachedPlanes {
       for (const other of this.#others(planeId)) other.link.tell('elsewhere', change)
     }
     this.#introduce()
-    link.tell('nodes', this.#options.nodes?.others ?? [])
+    link.tell('nodes', this.#options.nodes?.reached ?? [])
     if (sessions.length > 0) {
       this.#options.checkCredentials(this).catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
     }

@@ -28,7 +28,8 @@ export type SharedCalls = Omit<
 /** The other nodes, as far as data planes need them. */
 export interface ClusterOfPlanes {
   readonly allNodes: AllNodes
-  readonly others: readonly OtherNode[]
+  /** The nodes that data planes reach. */
+  readonly reached: readonly OtherNode[]
   /** See `Cluster`. */
   returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]>
   proveAlive(place: string): Promise<boolean>

@@ -9,9 +9,11 @@ import {
   holderColumns,
   type LiveNode,
   nodeOf,
+  nodeRow,
   type StoredAddress,
   type StoredHeldAddress,
   type StoredHolder,
+  type StoredNode,
   type StoredOnlineSession,
   type StoredOnlineTunnel,
   sessionColumns,
@@ -39,7 +41,13 @@ const COUNTED = { first: 64, growth: 16 }
 /** Sorts after every id. */
 const AFTER_ALL_IDS = '~'
 
-/** What a node has counts only while its lease runs, by the database's clock. */
+/** The end of a lease that its node has given up. */
+export const LEFT = 0
+
+/**
+ * What a node has counts only while its lease runs, by the database's clock. Only its places stay until it is swept, since it
+ * may still serve them.
+ */
 export class OnlineReader extends Queries {
   /** The nodes whose lease runs, by name. */
   async nodes(): Promise<LiveNode[]> {
@@ -52,6 +60,33 @@ export class OnlineReader extends Queries {
       .filter(({ lease_ms }) => lease_ms > 0)
       .map((row) => ({ ...nodeOf(row), leaseMs: row.lease_ms }))
       .sort((a, b) => (a.name === b.name ? order(a.id, b.id) : order(a.name, b.name)))
+  }
+
+  /** The nodes whose lease has run out, and that have not given it up: some may live on, and have what they had (D56). */
+  async lostNodes(): Promise<StoredNode[]> {
+    const rows = await this.db
+      .selectFrom('nodes')
+      .selectAll()
+      .where('expires_at', '<=', this.facts.nowMs)
+      .where('expires_at', '>', LEFT)
+      .orderBy('id')
+      .execute()
+    return rows.map(nodeOf)
+  }
+
+  /**
+   * Makes the lease of a node run for `leaseMs` from now, if it still runs; returns whether it does. One statement outside any
+   * transaction, so that no lock waits for this process.
+   */
+  async prolong(node: StoredNode, leaseMs: number): Promise<boolean> {
+    const { id, ...row } = nodeRow(node)
+    const { numUpdatedRows } = await this.db
+      .updateTable('nodes')
+      .set({ ...row, expires_at: sql<number>`${this.facts.nowMs} + ${leaseMs}` })
+      .where('id', '=', id)
+      .where('expires_at', '>', this.facts.nowMs)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
   }
 
   /** Identifies the run of the database server; another server may lack the last writes. */
@@ -166,8 +201,17 @@ export class OnlineReader extends Queries {
 
   /** Whether the lease of the node in this column runs. */
   protected isLive(nodeId: `${keyof Tables}.node_id`): RawBuilder<SqlBool> {
+    return this.#expiresAfter(nodeId, this.facts.nowMs)
+  }
+
+  /** Whether the node in this column has its places: its lease runs, or was lost and not given up. */
+  protected mayLive(nodeId: `${keyof Tables}.node_id`): RawBuilder<SqlBool> {
+    return this.#expiresAfter(nodeId, sql.lit(LEFT))
+  }
+
+  #expiresAfter(nodeId: `${keyof Tables}.node_id`, timeMs: RawBuilder<number>): RawBuilder<SqlBool> {
     return sql<SqlBool>`exists (
-      select 1 from nodes where nodes.id = ${sql.ref(nodeId)} and nodes.expires_at > ${this.facts.nowMs})`
+      select 1 from nodes where nodes.id = ${sql.ref(nodeId)} and nodes.expires_at > ${timeMs})`
   }
 
   async #tunnelsBy(
@@ -202,7 +246,7 @@ export class OnlineReader extends Queries {
       with held as (
         select * from places where ${which} and (
           select 1 from place_holders
-          where place_holders.place = places.place and ${this.isLive('place_holders.node_id')} limit 1
+          where place_holders.place = places.place and ${this.mayLive('place_holders.node_id')} limit 1
         ) = 1 ${page}
       )
       select place, owner_id, is_pooled, digest, is_unnamed, port, config,
@@ -214,7 +258,7 @@ export class OnlineReader extends Queries {
         place_holders.slot, place_holders.tunnel_id, place_holders.session_id,
         place_holders.node_id, place_holders.plane_id, place_holders.version
       from held cross join place_holders
-      where place_holders.place = held.place and ${this.isLive('place_holders.node_id')}
+      where place_holders.place = held.place and ${this.mayLive('place_holders.node_id')}
     `.execute(this.db)
     const places: StoredAddress[] = []
     const holders: StoredHolder[] = []
@@ -222,7 +266,7 @@ export class OnlineReader extends Queries {
       if (config === null) holders.push(fieldsIn(holderColumns, row))
       else places.push(addressOf({ ...row, config }))
     }
-    // A lease may expire during the statement.
+    // A node may be swept during the statement.
     return withHolders(places, holders).filter(({ holders: left }) => left.length > 0)
   }
 

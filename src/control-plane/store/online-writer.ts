@@ -6,7 +6,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
-import { OnlineReader } from './online-reader.ts'
+import { LEFT, OnlineReader } from './online-reader.ts'
 import {
   addressColumns,
   addressOf,
@@ -30,9 +30,12 @@ export interface TunnelWithPairs extends StoredOnlineTunnel {
   readonly pairs: readonly string[]
 }
 
-/** A holder of a place; it no longer counts when its node is lost. */
+/** A holder of a place. */
 export interface FoundHolder extends StoredHolder {
+  /** The lease of its node runs. */
   readonly isAlive: boolean
+  /** The lease of its node has run out, but the node may live on. When neither is so, the holder no longer counts. */
+  readonly isLost: boolean
 }
 
 /** A place without holders. */
@@ -75,7 +78,7 @@ export class OnlineWriter extends OnlineReader {
 
   /** Ends a node's lease now. */
   async leave(nodeId: string): Promise<void> {
-    await this.db.updateTable('nodes').set({ expires_at: 0 }).where('id', '=', nodeId).execute()
+    await this.db.updateTable('nodes').set({ expires_at: LEFT }).where('id', '=', nodeId).execute()
   }
 
   /** Stores sessions, and takes over those that another node had. */
@@ -142,12 +145,18 @@ export class OnlineWriter extends OnlineReader {
       const holders = await this.db
         .selectFrom('place_holders')
         .selectAll()
-        .select(sql<number>`case when ${this.isLive('place_holders.node_id')} then 1 else 0 end`.as('is_alive'))
+        .select([
+          sql<number>`case when ${this.isLive('place_holders.node_id')} then 1 else 0 end`.as('is_alive'),
+          sql<number>`case when ${this.mayLive('place_holders.node_id')} then 1 else 0 end`.as('may_live'),
+        ])
         .where(this.#isAmong('place', some))
         .execute()
       return withHolders(
         sortedBy(rows.map(addressOf), ({ place }) => place),
-        holders.map((row) => ({ ...fieldsIn(holderColumns, row), isAlive: row.is_alive === 1 })),
+        holders.map((row) => {
+          const isAlive = row.is_alive === 1
+          return { ...fieldsIn(holderColumns, row), isAlive, isLost: !isAlive && row.may_live === 1 }
+        }),
       )
     })
   }

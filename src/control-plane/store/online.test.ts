@@ -63,6 +63,28 @@ describe('what is online', () => {
       assert.ok(leaseMs > 0)
     })
 
+    test('a node that has lost its lease has its places, and nothing else, until it is swept', async () => {
+      await startNodes(store, 'n_1', 'n_2')
+      const mine = holderAt('n_1', 'p_1', 'tn_1')
+      await hold(placeAt('p_1'), mine)
+      await write((online) => online.putSessions([sessionAt('n_1', 'ts_1')]))
+      const found = async () => [
+        await write(async (online) => (await online.lockAddresses(['p_1'])).flatMap(({ holders }) => holders)),
+        (await read((online) => online.holders(['p_1']))).flatMap(({ holders }) => holders),
+        idsOf(await read((online) => online.lostNodes())),
+        idsOf(await read((online) => online.sessions({ limit: 9 }))),
+      ]
+      assert.deepEqual(await found(), [[{ ...mine, isAlive: true, isLost: false }], [mine], [], ['ts_1']])
+      assert.equal(await read((online) => online.prolong(nodeAt('n_1', { sessions: 3 }), LEASE_MS)), true)
+      assert.equal((await read((online) => online.nodes()))[0]?.sessions, 3)
+      await write((online) => online.renew(nodeAt('n_1'), 0))
+      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: true }], [mine], ['n_1'], []])
+      assert.equal(await read((online) => online.prolong(nodeAt('n_1'), LEASE_MS)), false, 'it must be taken anew')
+      assert.equal(await read((online) => online.prolong(nodeAt('n_9'), LEASE_MS)), false)
+      await leave('n_1')
+      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: false }], [], [], []])
+    })
+
     test('a lease runs by the clock of the database', async (t) => {
       for (const now of [0, Date.now() + 10 * LEASE_MS]) {
         t.mock.timers.enable({ apis: ['Date'], now })
@@ -278,8 +300,8 @@ describe('what is online', () => {
         assert.deepEqual(
           locked.map(({ place, ownerId, holders }) => [place, ownerId, holders]),
           [
-            ['p_1', 'usr_1', [{ ...dead, isAlive: false }]],
-            ['p_2', 'usr_1', [{ ...alive, isAlive: true }]],
+            ['p_1', 'usr_1', [{ ...dead, isAlive: false, isLost: false }]],
+            ['p_2', 'usr_1', [{ ...alive, isAlive: true, isLost: false }]],
             ['p_3', '', []],
           ],
         )

@@ -4,9 +4,10 @@ import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
+import { type PlaceHolder, readAsked } from '../../link/planes/ask-node.ts'
 import { LEAVE_TYPE, RELAY_TYPE } from '../../link/planes/dial-header.ts'
 import { LinkKeepalive } from '../../link/planes/link-keepalive.ts'
-import { CALL_TYPE } from '../../link/planes/node-calls.ts'
+import { CALL_TYPE, NodeCalls, PLANE_CALL_TYPE } from '../../link/planes/node-calls.ts'
 import { type NodeIdentity, type NodePlane, verifiedPeer } from '../../link/planes/node-identity.ts'
 import { TunnelsReached } from '../../link/planes/reached-tunnels.ts'
 import { relaySession } from '../../link/planes/relay-session.ts'
@@ -22,6 +23,8 @@ export interface NodeListenerOptions extends RelayedDialsOptions {
   readonly identity: Pick<NodeIdentity, 'listenerTls'>
   /** Takes the stream of a call from another node. */
   readonly answer: (stream: WireStream, from: NodePlane) => void
+  /** Which of these places a tunnel of this node still has. */
+  readonly serves: (holders: readonly PlaceHolder[]) => readonly boolean[]
   /** Instead of the limits below, for tests. */
   readonly handshakeMs?: number
   readonly maxHandshakes?: number
@@ -51,6 +54,7 @@ export class NodeListener {
   readonly #options: NodeListenerOptions
   /** The streams that other nodes open here for visitors. */
   readonly dials: RelayedDials
+  readonly #answersHere: NodeCalls
   readonly #server: Server
   readonly #handshakes = new Map<string, Handshake>()
   readonly #sessions = new Map<Mux, TunnelsReached>()
@@ -62,6 +66,14 @@ export class NodeListener {
     const { identity, log } = options
     this.#options = options
     this.dials = new RelayedDials(options)
+    this.#answersHere = new NodeCalls({
+      answer: async (_, value) => {
+        const holders = readAsked(value)
+        if (!holders) throw new Error('unknown question')
+        return options.serves(holders)
+      },
+      log,
+    })
     this.#refused = new MinuteLog((fields, count) =>
       log.warn({ ...fields, count }, 'refused a connection to the listener for nodes'),
     )
@@ -115,6 +127,7 @@ export class NodeListener {
     this.stop()
     for (const session of [...this.#sessions.keys()]) session.close()
     this.dials.close()
+    this.#answersHere.close()
     this.#refused.close()
     this.#dead.close()
     await this.#closed
@@ -182,6 +195,7 @@ export class NodeListener {
   #onStream(stream: WireStream, type: number, from: NodePlane, reached: TunnelsReached): void {
     if (type === RELAY_TYPE) this.dials.accept(stream, reached)
     else if (type === CALL_TYPE) this.#options.answer(stream, from)
+    else if (type === PLANE_CALL_TYPE) this.#answersHere.accept(stream, from)
     else this.dials.refuse(stream, 'unknown stream type')
   }
 

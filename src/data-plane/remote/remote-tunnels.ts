@@ -99,7 +99,17 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
   const calls = new PassedCalls({ connect: options.callsToControl })
   const nodeListener =
     identity &&
-    new NodeListener({ ...{ identity, dial: dialForNode, log }, answer: (stream, from) => calls.accept(stream, from) })
+    new NodeListener({
+      ...{ identity, dial: dialForNode, log },
+      answer: (stream, from) => calls.accept(stream, from),
+      serves: (holders) =>
+        holders.map(
+          (each) =>
+            registry.liveTunnel(each.tunnelId) !== undefined ||
+            registry.holdersOf(each.place).length > 0 ||
+            others.serves(each),
+        ),
+    })
   const nodes: NodeTunnels | undefined =
     nodeLinks &&
     new NodeTunnels({

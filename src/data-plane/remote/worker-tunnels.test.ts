@@ -107,6 +107,20 @@ class Plane {
   }
 }
 
+test('a place is served by its tunnel, or by another tunnel of its session', async () => {
+  const plane = new Plane()
+  await plane.added(placed('tn_1', 'w2'), labelled('tn_2', 'w2'))
+  const serves = (place: string, tunnelId: string, sessionId: string) =>
+    plane.others.serves({ place: `secure:${place}.example.com`, tunnelId, sessionId })
+  assert.equal(serves('tn_1', 'tn_1', 'ts_1'), true)
+  assert.equal(serves('tn_1', 'tn_9', 'ts_tn_1'), true)
+  assert.equal(serves('tn_9', 'tn_9', 'ts_tn_1'), false)
+  assert.equal(serves('tn_1', 'tn_9', 'ts_9'), false)
+  assert.equal(serves('tn_2', 'tn_9', 'ts_tn_2'), false, 'it has labels only')
+  plane.lost('tn_1')
+  assert.equal(serves('tn_1', 'tn_1', 'ts_1'), true, 'its agent may come back')
+})
+
 const stream = { isStream: true } as unknown as ByteStream
 
 /** A clock that the test moves. */

@@ -1,10 +1,12 @@
 /** What other data planes have online, and how this one reaches it: by one hop to the plane that holds the session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { Groups } from '../../lib/multi-map.ts'
+import type { PlaceHolder } from '../../link/planes/ask-node.ts'
 import type { PlaneCalls, WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { LabelGroups, LabelledTunnel } from '../../model/label-groups.ts'
+import { addressesServed } from './address-cache.ts'
 
 interface OtherPlanesOptions<Compiled extends { release(): void }> {
   /** Serves the endpoints of agents at other planes. */
@@ -78,6 +80,13 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   holderOf(tunnelId: string): string | undefined {
     const known = this.#known.get(tunnelId)
     return known?.expiry === undefined ? known?.tunnel.sessionId : undefined
+  }
+
+  /** Whether another plane has a tunnel, or another tunnel of its session, that serves this place, as far as is known here. */
+  serves({ place, tunnelId, sessionId }: PlaceHolder): boolean {
+    if (this.#known.has(tunnelId)) return true
+    const configs = [...this.#bySession.get(sessionId)].map((id) => this.#known.get(id)?.tunnel.config)
+    return configs.some((config) => config && addressesServed(config).includes(place))
   }
 
   /** The labels of a tunnel that another plane has online. */

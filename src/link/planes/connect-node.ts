@@ -1,6 +1,6 @@
 /** Connects to another node and verifies that it is the right one. */
 import { connect, type TLSSocket } from 'node:tls'
-import { type NodeIdentity, type NodePlane, verifiedPeer } from './node-identity.ts'
+import { AnotherNode, type NodeIdentity, type NodePlane, verifiedPeer } from './node-identity.ts'
 import type { OtherNode } from './plane-calls.ts'
 
 export interface ConnectNodeOptions {
@@ -35,7 +35,7 @@ export function connectNode({
   socket.once('secureConnect', () => {
     const peer = verifiedPeer(socket)
     if (peer instanceof Error) fail(peer)
-    else if (peer.nodeId !== nodeId) fail(new Error(`node ${peer.nodeId} answered instead`))
+    else if (peer.nodeId !== nodeId) fail(new AnotherNode(peer.nodeId))
     else resolve({ socket, peer })
   })
   return promise.finally(() => {

@@ -14,6 +14,9 @@ import type { NodePlane } from './node-identity.ts'
 /** The type number of a call; neither an agent's session nor a relayed stream uses it. */
 export const CALL_TYPE = 0x72656c63
 
+/** The type number of a call that the data plane which it reaches answers by itself. */
+export const PLANE_CALL_TYPE = 0x72656c64
+
 /** Answers another node: with one JSON value, or by throwing an error whose message is sent to it. */
 export type AnswerNode = (from: NodePlane, value: unknown) => Promise<unknown>
 
@@ -104,10 +107,15 @@ export class NodeCalls {
 }
 
 /** Sends a call and gives its answer; rejects with a `LinkFault`. */
-export async function callNode(session: Mux, value: unknown, withinMs: number): Promise<unknown> {
+export async function callNode(
+  session: Mux,
+  value: unknown,
+  withinMs: number,
+  type: typeof CALL_TYPE | typeof PLANE_CALL_TYPE = CALL_TYPE,
+): Promise<unknown> {
   const bytes = encoded({ ask: value })
   if (bytes instanceof Error) throw new LinkFault('invalid', bytes.message, { cause: bytes })
-  const message = await call(session, CALL_TYPE, bytes, { timeoutMs: withinMs, ...bounds })
+  const message = await call(session, type, bytes, { timeoutMs: withinMs, ...bounds })
   if (message instanceof WireError) throw unansweredBy(message, withinMs)
   if (typeof message.fault === 'string') throw new LinkFault('failed', message.fault)
   return message.ok

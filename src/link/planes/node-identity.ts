@@ -15,6 +15,14 @@ export interface NodePlane {
   readonly planeId: string
 }
 
+/** Another node than the one that was meant is at the other end. */
+export class AnotherNode extends Error {
+  constructor(nodeId: string) {
+    super(`node ${nodeId} answered instead`)
+    this.name = 'AnotherNode'
+  }
+}
+
 export interface NodeIdentity {
   readonly self: NodePlane
   /** For the end that listens. It asks for a certificate; `verifiedPeer` judges it. */

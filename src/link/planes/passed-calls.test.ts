@@ -179,6 +179,7 @@ test('nobody calls without the certificate of a node', async () => {
   const listener = new NodeListener({
     identity: createNodeIdentity({ nodeId: 'b', planeId: 'w1' }, authority),
     dial: () => assert.fail('it was dialled'),
+    serves: () => assert.fail('it was asked for its places'),
     answer: (stream, from) => {
       asked++
       passed.accept(stream, from)

@@ -90,6 +90,8 @@ export interface OtherNode {
   readonly isLeaving: boolean
   /** The database was away until now, and may not show all that this node has: what the node had counts for a while. */
   readonly isUnsure?: boolean
+  /** It has lost its lease: as long as it answers it is reached, but counts for nothing else. */
+  readonly isLost?: boolean
 }
 
 /** A restriction on the addresses that may reach a part of the server (D64). */

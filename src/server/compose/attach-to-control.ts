@@ -20,7 +20,7 @@ export async function attachToControl(
       ...tunnels.calls,
       ...remote.calls,
       nodes(given) {
-        limits.divideAmong(given.map(({ nodeId }) => nodeId))
+        limits.divideAmong(given.flatMap(({ nodeId, isLost }) => (isLost ? [] : [nodeId])))
         remote.calls.nodes(given)
       },
       planes: (given) => limits.peers.use(given.map((each) => each.planeId)),

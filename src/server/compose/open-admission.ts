@@ -54,6 +54,7 @@ export function openAdmission(
       modules: (owner, bind) => documents.bindModules(owner, bind),
       holders: holdersOf,
       whyTakenInCluster: async (claim) => cluster?.whyTaken(claim),
+      isFreedInCluster: async (claim) => (await cluster?.isFreed(claim)) ?? false,
     } satisfies Partial<BindRules>,
     calls: {
       findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),

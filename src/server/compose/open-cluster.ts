@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream'
 import { Cluster } from '../../control-plane/cluster/cluster.ts'
 import { readChallenge } from '../../control-plane/cluster/cluster-calls.ts'
+import { LeaseKeeper } from '../../control-plane/cluster/lease-keeper.ts'
 import type { NodeFacts } from '../../control-plane/cluster/node-lease.ts'
 import type { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
 import type { Store } from '../../control-plane/store/store.ts'
@@ -10,12 +11,17 @@ import { isPeriod, type TrafficHistory } from '../../control-plane/traffic/traff
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
+import { askNode, type PlaceHolder, type PlacesAnswer } from '../../link/planes/ask-node.ts'
 import { createNodeIdentity } from '../../link/planes/node-identity.ts'
 import { NodeLinks } from '../../link/planes/node-links.ts'
 import { AnsweredCalls } from '../../link/planes/passed-calls.ts'
+import type { OtherNode } from '../../link/planes/plane-calls.ts'
 
 /** How long a call to another node may take, in milliseconds: agents have 10 s to obey a command. */
 const CALL_MS = 12_000
+
+/** How long a node that has lost its lease may take to say what it has, in milliseconds: an agent waits for its address. */
+const ASK_MS = 3000
 
 interface ClusterOptions {
   readonly store: Store
@@ -24,11 +30,16 @@ interface ClusterOptions {
   readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
   /** How other nodes are called, and how one that is gone is forgotten. */
   readonly links: Pick<NodeLinks, 'call' | 'forget'>
+  /** See `askNode`. */
+  readonly askPlaces: (node: OtherNode, holders: readonly PlaceHolder[]) => Promise<PlacesAnswer>
+  /** A clock that never jumps, in milliseconds, for tests. */
+  readonly now?: () => number
 }
 
-interface OpenClusterOptions extends Omit<ClusterOptions, 'links'> {
+interface OpenClusterOptions extends Omit<ClusterOptions, 'links' | 'askPlaces'> {
   /** The authority that all nodes share, in PEM. */
   readonly authority: { readonly cert: string; readonly key: string }
+  readonly databaseUrl: string
 }
 
 interface OwnPlanes {
@@ -36,19 +47,29 @@ interface OwnPlanes {
   readonly history: TrafficHistory
 }
 
-export function openCluster({ authority: { cert, key }, ...options }: OpenClusterOptions) {
-  const { node, log } = options
+export function openCluster({ authority: { cert, key }, databaseUrl, ...options }: OpenClusterOptions) {
+  const { node, log, store } = options
   const at: { cluster: Cluster | undefined } = { cluster: undefined }
+  const identity = createNodeIdentity({ nodeId: node.id, planeId: 'control' }, new Authority(cert, key))
   const links = new NodeLinks({
-    identity: createNodeIdentity({ nodeId: node.id, planeId: 'control' }, new Authority(cert, key)),
-    addressOf: (id) => at.cluster?.others.find(({ nodeId }) => nodeId === id)?.address,
+    identity,
+    addressOf: (id) => at.cluster?.reached.find(({ nodeId }) => nodeId === id)?.address,
     log,
   })
-  const { cluster, attach } = clusterOf({ ...options, links })
+  const { cluster, attach } = clusterOf({
+    ...{ ...options, links },
+    askPlaces: (other, holders) => askNode({ identity, node: other, holders, withinMs: ASK_MS }),
+  })
   at.cluster = cluster
   const answered = new AnsweredCalls({ answer: (_, value) => cluster.answer(value), log })
   return {
     ...{ cluster, attach },
+    /** Takes the lease, and keeps it while this process is busy; returns a function that ends the latter. */
+    async start(): Promise<() => Promise<void>> {
+      await cluster.start()
+      const keeper = store.dialect === 'postgres' ? new LeaseKeeper({ databaseUrl, nodeId: node.id, log }) : undefined
+      return async () => keeper?.close()
+    },
     /** Takes a connection of a data plane with calls of other nodes. */
     takeCalls: (connection: Duplex) => answered.take(connection),
     /** Neither calls nor answers other nodes any more. */
@@ -60,7 +81,7 @@ export function openCluster({ authority: { cert, key }, ...options }: OpenCluste
 }
 
 /** Call `attach` before the cluster starts: the data planes of this node are built after it, since they ask it. */
-export function clusterOf({ store, sealer, log, node, links }: ClusterOptions) {
+export function clusterOf({ store, sealer, log, node, links, askPlaces, now }: ClusterOptions) {
   let attached: OwnPlanes | undefined
   const own = (): OwnPlanes => {
     if (!attached) throw new Error('no data planes are attached to the cluster')
@@ -69,6 +90,7 @@ export function clusterOf({ store, sealer, log, node, links }: ClusterOptions) {
   const planes = () => own().planes
   const cluster = new Cluster({
     ...{ store, sealer, log, node },
+    ...(now && { now }),
     here: {
       held: {
         session: (id) => planes().directory.heldSession(id),
@@ -82,6 +104,7 @@ export function clusterOf({ store, sealer, log, node, links }: ClusterOptions) {
       nodesChanged: (others) => planes().nodesChanged(others),
       nodeGone: (nodeId) => links.forget(nodeId),
       callNode: (nodeId, value) => links.call(nodeId, value, { withinMs: CALL_MS }),
+      askPlaces,
       command: (sessionId, command) => planes().presence.command(sessionId, command),
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),

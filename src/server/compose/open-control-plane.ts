@@ -84,6 +84,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
         ? undefined
         : (await import('./open-cluster.ts')).openCluster({
             ...{ store, sealer, authority, log, node: { ...node, agentAddresses } },
+            databaseUrl: settings.databaseUrl,
           })
     const cluster = clustered?.cluster
 
@@ -123,8 +124,9 @@ export function openControlPlane(options: ControlPlaneOptions) {
     let isPaused = false
     if (clustered) {
       clustered.attach({ planes, history })
-      await clustered.cluster.start()
+      const endKeeper = await clustered.start()
       opened.defer(() => (isPaused ? clustered.cluster.pause() : clustered.cluster.close()))
+      opened.defer(() => endKeeper())
       opened.defer(() => clustered.closeCalls())
       await follow(clustered.cluster.moved())
     }

@@ -1,6 +1,7 @@
 /** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
 
 import { createLog } from '../../../lib/log/create-log.ts'
+import type { PlaceHolder, PlacesAnswer } from '../../../link/planes/ask-node.ts'
 import { clusterOf } from '../../../server/compose/open-cluster.ts'
 import type { BindRules } from '../../directory/grant-binds.ts'
 import { AttachedPlanes } from '../../mirrors/attached-planes.ts'
@@ -23,11 +24,15 @@ export class TestNode {
   readonly history: TrafficHistory
   /** Whether other nodes can reach it. */
   isCut = false
+  /** What its data planes say when other nodes ask which places they serve; by default what they have. */
+  places: Exclude<PlacesAnswer, readonly boolean[]> | 'as they are' = 'as they are'
+  /** Runs before it says so. */
+  whenAsked: (holders: readonly PlaceHolder[]) => Promise<void> = async () => {}
   /** How often it called other nodes. */
   calls = 0
   readonly #nodes: Nodes
 
-  constructor(nodes: Nodes, store: Store, id: string) {
+  constructor(nodes: Nodes, store: Store, id: string, clock?: () => number) {
     this.id = id
     this.#nodes = nodes
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
@@ -41,7 +46,18 @@ export class TestNode {
         return other.cluster.answer(structuredClone(value))
       },
     }
-    const { cluster, attach } = clusterOf({ store, sealer: testSealer, log, node: listed, links })
+    const { cluster, attach } = clusterOf({
+      ...{ store, sealer: testSealer, log, node: listed, links },
+      ...(clock && { now: clock }),
+      askPlaces: async ({ nodeId }, holders) => {
+        const other = this.#nodes.get(nodeId)
+        if (!other) return 'refused'
+        if (holders.length > 0) await other.whenAsked(holders)
+        if (other.isCut || this.isCut) return 'silent'
+        if (other.places !== 'as they are') return other.places
+        return holders.map(({ tunnelId }) => other.planes.directory.heldTunnel(tunnelId) !== undefined)
+      },
+    })
     this.cluster = cluster
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },

@@ -75,6 +75,7 @@ export class TestNodes {
         tunnels.push(tunnel)
         return tunnel
       },
+      serves: (holders) => holders.map(() => false),
       ...options.listener,
     })
     const { port } = await listener.listen(on)
