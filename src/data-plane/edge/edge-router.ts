@@ -8,6 +8,7 @@ import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
 import { type Challenges, showCertificate } from './acme-challenges.ts'
 import { type BrokenPhases, brokenCode, type Edge, firstVerdict } from './compiled-edge.ts'
 import type { HttpFrontOptions } from './http-front.ts'
+import type { OpenVisit } from './idle-visitors.ts'
 import type { Greeted } from './public-listener.ts'
 import { type ConnectionRecord, type Relaying, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
@@ -44,6 +45,7 @@ const IDLE_MS = 5 * 60_000
 
 interface Carried extends Aged<Carried> {
   readonly socket: Socket
+  readonly peer: Peer
 }
 
 export class EdgeRouter {
@@ -67,13 +69,24 @@ export class EdgeRouter {
   /** How many connections of TCP and TLS edges are open. */
   get carried(): number {
     let sum = 0
-    for (const sockets of [...this.#carried.values(), ...this.#retired]) sum += sockets.size
+    for (const sockets of this.#all) sum += sockets.size
     return sum
   }
 
   /** Connections of TCP and TLS edges. */
   get sockets(): Socket[] {
-    return [...this.#carried.values(), ...this.#retired].flatMap((all) => [...all].map(({ socket }) => socket))
+    return this.#all.flatMap((all) => [...all].map(({ socket }) => socket))
+  }
+
+  /** The same, of which none gives way to another visitor. */
+  *visits(): Generator<OpenVisit> {
+    for (const { socket, peer } of this.#all.flatMap((all) => [...all])) {
+      yield { ip: peer.ip, idleMs: () => undefined, close: () => socket.destroy() }
+    }
+  }
+
+  get #all(): AgeList<Carried>[] {
+    return [...this.#carried.values(), ...this.#retired]
   }
 
   /** Sets how long connections may be idle from now on, in milliseconds. */
@@ -115,7 +128,7 @@ export class EdgeRouter {
       if (!this.#mayShake(socket, peer)) return
       const certificate = defaultCertificate(hello.serverName)
       const unserved = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
-      tls.handshake(unserved, { socket, hello }, (secured) => {
+      tls.handshake(unserved, greeted, (secured) => {
         if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
       })
       return
@@ -129,7 +142,7 @@ export class EdgeRouter {
     }
     if (!this.#mayShake(socket, peer)) return
     // Checked just above.
-    tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
+    tls.handshake(edge as TlsEdge, greeted, (secured) => {
       if (!('socket' in secured)) {
         this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'TLS handshake failed')
         this.#options.counts.of(edge.id).refused++
@@ -195,7 +208,7 @@ export class EdgeRouter {
     const count = this.#options.counts.of(edge.id)
     count.connections++
     count.open++
-    const forget = this.#remember(edge.id, socket)
+    const forget = this.#remember(edge.id, socket, about.peer)
     const onDone = (record: ConnectionRecord): void => {
       forget()
       this.#options.counts.closed(count)
@@ -219,10 +232,10 @@ export class EdgeRouter {
     this.#options.onRecord({ edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined, fault })
   }
 
-  #remember(edgeId: string, socket: Socket): () => void {
+  #remember(edgeId: string, socket: Socket, peer: Peer): () => void {
     const kept = this.#carried.get(edgeId) ?? new AgeList<Carried>()
     if (kept.size === 0) this.#carried.set(edgeId, kept)
-    const carried: Carried = { socket, older: undefined, newer: undefined }
+    const carried: Carried = { socket, peer, older: undefined, newer: undefined }
     kept.add(carried)
     // After a visitor has ended its side, what the visitor sent is still needed, and the visitor may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })

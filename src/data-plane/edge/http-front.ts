@@ -17,6 +17,7 @@ import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Upstream } from './http2/http2-upstream.ts'
 import { Http2Connection } from './http2/server-connection.ts'
+import type { OpenVisit } from './idle-visitors.ts'
 import { type ErrorPages, errorPages } from './pages/error-page.ts'
 import { HttpProxy, type HttpProxyOptions } from './proxy/http-proxy.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
@@ -106,6 +107,25 @@ export class HttpFront {
       // A reset shows the visitor that the rest of an answer is missing.
       destroy: () => connection.reset(),
     }))
+  }
+
+  /** Connections that carry requests. */
+  *visits(): Generator<OpenVisit> {
+    for (const served of this.#connections) {
+      const { connection, socket, visitor } = served
+      const isAtRest = (): boolean => !socket.destroyed && socket.writableLength === 0
+      yield {
+        ip: visitor.peer.ip,
+        idleMs: () => (isAtRest() ? connection.idleMs : undefined),
+        close: () => {
+          // What was answered in this turn is still sent; over HTTP/2 the visitor is told, if that can be written at once.
+          connection.drain()
+          if (!(connection instanceof Http2Connection)) return socket.destroy()
+          connection.reset()
+          setImmediate(() => socket.destroy())
+        },
+      }
+    }
   }
 
   /** Takes over a connection of a visitor. */

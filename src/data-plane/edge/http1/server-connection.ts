@@ -124,6 +124,14 @@ export class Http1Connection {
     return this.#state === 'gone'
   }
 
+  /** For how long nobody has waited for anything here, in milliseconds; undefined while somebody does. */
+  get idleMs(): number | undefined {
+    const isWaiting = this.#state === 'head' || this.#state === 'linger'
+    if (!isWaiting || this.#rest !== undefined || this.#out.isBlocked) return undefined
+    const waitMs = this.#reader.isPartial ? this.#limits.headMs : this.#limits.idleMs
+    return Math.max(0, this.#sweep.after(waitMs) - this.#deadline.at)
+  }
+
   /** Finishes requests that have begun, then closes. */
   drain(): void {
     this.#isDraining = true
