@@ -223,6 +223,16 @@ export class HttpFront {
     }
   }
 
+  /** Ends requests and upgraded connections of these edges that they no longer let in; later requests are judged as they come. */
+  judgeAgain(edgeIds: ReadonlySet<string>): void {
+    this.#proxy.judgeAgain(edgeIds, (id) => this.#options.edges.served(id))
+  }
+
+  /** The same for addresses that are no longer admitted to any edge. */
+  dropUnadmitted(): void {
+    this.#proxy.dropUnadmitted()
+  }
+
   /** Resets every connection. */
   cut(): void {
     for (const { connection } of [...this.#connections]) connection.reset()
