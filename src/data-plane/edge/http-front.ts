@@ -78,13 +78,14 @@ export class HttpFront {
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
       idleMs: serviceIdleMs(limits),
+      uploadMs: limits.idleMs,
     })
   }
 
   /** Switches to other limits, for connections and requests that come later. */
   use(limits: Http1Limits): void {
     this.#limits = limits
-    this.#proxy.useIdleMs(serviceIdleMs(limits))
+    this.#proxy.useIdleMs(serviceIdleMs(limits), limits.idleMs)
   }
 
   /** Connections that are open. */
@@ -177,7 +178,7 @@ export class HttpFront {
       const http1 = new Http1Connection({ ...common, stream: socketStream(socket), serverName: tls?.serverName })
       connection = http1
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
-      unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })
+      unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone, onStalled: () => http1.readAhead() })
     }
     served = { connection, visitor, socket, older: undefined, newer: undefined }
     this.#connections.add(served)

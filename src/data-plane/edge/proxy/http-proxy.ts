@@ -9,7 +9,7 @@ import type { VisitorConnection } from './pick-edge.ts'
 import { ProxiedRequest } from './proxied-request.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 
-type Optional = 'pages' | 'admits' | 'captures' | 'onRequest' | 'now' | 'newRequestId' | 'idleMs'
+type Optional = 'pages' | 'admits' | 'captures' | 'onRequest' | 'now' | 'newRequestId' | 'idleMs' | 'uploadMs'
 
 type Options = Omit<ProxyTools, Optional | 'open'>
 
@@ -25,14 +25,25 @@ export class HttpProxy {
   #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestId, idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
-    const { admits = admitAll, pages = errorPages, captures = noCaptures } = options
+    const { admits = admitAll, pages = errorPages, captures = noCaptures, uploadMs = idleMs } = options
     const open = new AgeList<ProxiedRequest>()
-    this.#tools = { onRequest: undefined, ...options, open, admits, pages, captures, now, newRequestId, idleMs }
+    this.#tools = {
+      onRequest: undefined,
+      ...options,
+      open,
+      admits,
+      pages,
+      captures,
+      now,
+      newRequestId,
+      idleMs,
+      uploadMs,
+    }
   }
 
-  /** Sets how long a request may go without a byte, from the next request on. */
-  useIdleMs(idleMs: number): void {
-    this.#tools = { ...this.#tools, idleMs }
+  /** Sets how long a request may go without a byte, and an upload that nobody takes, from the next request on. */
+  useIdleMs(idleMs: number, uploadMs: number): void {
+    this.#tools = { ...this.#tools, idleMs, uploadMs }
   }
 
   /** Ends requests of these edges that are open, also as upgraded connections, and would be refused now. */

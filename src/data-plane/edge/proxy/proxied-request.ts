@@ -75,6 +75,8 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   /** While a service's answer is being passed on; an answer that is complete at once ends when it begins. */
   #isAnswering = false
   #deadline: Deadline | undefined
+  /** Whether it may wait for `idleMs`: its body is whole, or nobody holds it up. */
+  #isPatient = true
   /** The service's side of a connection that is being upgraded. */
   #upgraded: ByteStream | undefined
   /** Deadline for the modules, in the time of the sweep. */
@@ -438,7 +440,13 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   moved(): void {
-    if (this.#deadline) this.#deadline.at = Math.min(this.tools.sweep.after(this.tools.idleMs), this.#readUntil)
+    this.#isPatient = this.body.isWhole
+    if (this.#deadline) this.#deadline.at = Math.min(this.tools.sweep.after(this.#idleMs), this.#readUntil)
+  }
+
+  /** For how long nothing may move. */
+  get #idleMs(): number {
+    return this.#isPatient ? this.tools.idleMs : this.tools.uploadMs
   }
 
   cutShort(): void {
@@ -447,7 +455,18 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   /** No byte moved for too long. */
   expired(): void {
-    this.#guard(() => this.#idle())
+    const { sweep, idleMs, uploadMs } = this.tools
+    // The service may take longer to answer, and so may the visitor to go on, which is not said to have left.
+    if (
+      this.#deadline &&
+      !this.#isPatient &&
+      !this.body.isStalled &&
+      idleMs > uploadMs &&
+      sweep.now() < this.#readUntil
+    ) {
+      this.#isPatient = true
+      this.#deadline.at = Math.min(sweep.after(idleMs - uploadMs), this.#readUntil)
+    } else this.#guard(() => this.#idle())
   }
 
   /** Whether the visitor is answered, or gone. */

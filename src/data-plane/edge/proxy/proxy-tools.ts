@@ -35,6 +35,8 @@ export interface ProxyTools {
   readonly admits: (peer: Peer) => boolean
   /** How long a request may go without a byte in either direction, in milliseconds. */
   readonly idleMs: number
+  /** The same while the service does not take what the visitor sends: the visitor may have left. Not longer than `idleMs`. */
+  readonly uploadMs: number
   readonly onRequest: ((record: AccessRecord) => void) | undefined
   /** The edges whose heads and bodies are kept. */
   readonly captures: EdgeCaptures
