@@ -1,4 +1,5 @@
 /** What many share (D104): how much there is, by whom it is shared, and what happens at the bound; docs/operate.md lists it. */
+import { spareDescriptors } from '../lib/files/descriptors.ts'
 
 interface Shared {
   readonly what: string
@@ -11,6 +12,11 @@ interface Shared {
 
 /** Each row is attacked by a test of its name in test/e2e/shares/. */
 export const shared = {
+  visitorConnections: {
+    what: 'connections of visitors',
+    ...{ most: spareDescriptors.visitors, unit: 'fewer than files may be open in each worker', by: 'source' },
+    atBound: 'the longest idle connection of the source that has most is closed for a new one',
+  },
   nameLookUps: {
     what: 'look-ups of names at other nodes',
     ...{ most: 500, unit: 'at once at each worker', by: 'source' },

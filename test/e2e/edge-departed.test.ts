@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { readTcpTable, tcpStates } from '../../src/lib/net/tcp-table.ts'
+import { metric } from '../support/metrics.ts'
 import { until } from '../support/until.ts'
 import { http2Upstream, tcpUpstream, type Upstream } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
@@ -48,8 +49,8 @@ async function tcpSocket(port: number): Promise<Socket> {
 }
 
 /** Begins an upload over HTTP/1.1 that stalls, and returns the connection below its TLS. */
-async function uploadTo(name: string): Promise<Socket> {
-  const { httpsPort: port, ca } = world.platform
+async function uploadTo(name: string, { platform } = world): Promise<Socket> {
+  const { httpsPort: port, ca } = platform
   const below = await tcpSocket(port)
   const visitor = await dialled({ name, port, ca }, { version: '1.1', below })
   visitor.on('error', () => {})
@@ -136,5 +137,20 @@ describe('the service side of a stalled upload ends when its visitor leaves:', (
     await flood(visitor)
     below.resetAndDestroy()
     await until('nothing is connected to the service', async () => (await connectionsTo(service)) === 0)
+  })
+})
+
+test('a visitor whose end does not fit on the way is gone when its upload has not moved for --idle-timeout', async (t) => {
+  const own = await World.start({ flags: { 'idle-timeout': '2s' }, planeCount: 1 })
+  t.after(() => own.stop())
+  const service = await tcpUpstream(own, (socket) => socket.pause())
+  const { name } = await own.httpsTo(service)
+  const visitors = await Promise.all([1, 2, 3].map(() => uploadTo(name, own)))
+  // Their systems still have bytes to send, which come before the end.
+  for (const visitor of visitors) visitor.destroy()
+  await until('nothing is connected to the service', async () => (await connectionsTo(service)) === 0)
+  await until('no visitor is left', async () => {
+    const open = await metric(own.platform.metricsUrl, 'postern_connections_open{door="visitors"}')
+    return open === 0
   })
 })

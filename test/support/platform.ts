@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type OrderTimes, orderTimes } from '../../src/control-plane/acme/order-times.ts'
 import type { StoreLimits } from '../../src/control-plane/store/limits.ts'
+import type { Descriptors } from '../../src/lib/files/descriptors.ts'
 import { createLog, type LogDestination } from '../../src/lib/log/create-log.ts'
 import { openAdmin } from '../../src/server/compose/open-admin.ts'
 import { startServer, type WholeServer } from '../../src/server/compose/open-server.ts'
@@ -58,6 +59,8 @@ export interface PlatformOptions {
   readonly orderTimes?: Partial<OrderTimes>
   /** By default as many as the test run specifies. */
   readonly planeCount?: number
+  /** In place of those of the process; already watched. */
+  readonly descriptors?: Descriptors
 }
 
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
@@ -88,6 +91,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const destination: LogDestination = { write: (line) => log.push(line) }
   const server = await startServer(settings, {
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
+    ...(options.descriptors && { descriptors: options.descriptors }),
     ...(options.storeLimits && { storeLimits: options.storeLimits }),
     orderTimes: { ...orderTimes, ...options.orderTimes },
     planeCount,

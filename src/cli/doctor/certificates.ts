@@ -79,7 +79,7 @@ export function metricFindings(metrics: string): Finding[] {
   }
   const refused = value('postern_descriptor_refusals_total')
   if (refused !== undefined && refused > 0) {
-    const about = `${refused} connections were refused for lack of file descriptors`
+    const about = `${refused} connections were closed for lack of file descriptors`
     findings.push(toDo('descriptors', about, "raise the service's limit of open files"))
   }
   return findings

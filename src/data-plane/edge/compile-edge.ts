@@ -138,6 +138,7 @@ function compileRoute(id: string, edge: readonly Phases[], route: Compiled, back
     id,
     broken,
     readsPath: phases.some(({ readsPath }) => readsPath),
+    accept: route.phases.flatMap(({ accept }) => accept ?? []),
     request: phases.flatMap(({ request }) => request ?? []),
     upstream: phases.flatMap(({ upstream }) => upstream ?? []),
     // responses pass the modules in reverse order.

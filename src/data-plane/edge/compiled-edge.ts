@@ -66,6 +66,8 @@ export interface Route {
   readonly broken: string | undefined
   /** Whether a module decides by the path, so that it must have one reading (D63). */
   readonly readsPath: boolean
+  /** Judge the address of a request that is open while the route changes; new ones are judged by `request`. */
+  readonly accept: readonly NonNullable<Phases['accept']>[]
   readonly request: readonly NonNullable<Phases['request']>[]
   readonly upstream: readonly NonNullable<Phases['upstream']>[]
   readonly response: readonly NonNullable<Phases['response']>[]

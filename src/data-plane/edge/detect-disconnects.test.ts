@@ -74,6 +74,16 @@ describe('a visitor that is not read from', {
     })
   }
 
+  test('is read ahead once, when it was not read from for several checks', async (t) => {
+    const { socket } = await stalled(t, '127.0.0.1')
+    const { departed, looks } = watcher()
+    let calls = 0
+    const unwatch = departed.watch(socket, { mayHalfClose: () => false, onStalled: () => calls++ })
+    await looks(5)
+    assert.equal(calls, 1)
+    unwatch()
+  })
+
   test('is left alone where the system has no table', async (t) => {
     const { visitor, socket } = await stalled(t, '127.0.0.1')
     // Node remembers them once they are read.

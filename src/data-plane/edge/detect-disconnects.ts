@@ -18,6 +18,8 @@ interface Watched extends Aged<Watched> {
   readonly mayHalfClose: () => boolean
   /** Whether it is paused, as far as is known. */
   readonly isPaused: () => boolean
+  /** Called when it was paused for several checks. */
+  readonly onStalled: (() => void) | undefined
   pausedChecks: number
   missingChecks: number
 }
@@ -32,8 +34,8 @@ interface DepartedVisitorsOptions {
  * not read, not even a reset. The request, and the connection to the service, would stay until the idle timeout. The system
  * knows, so its table of connections is checked every few seconds while there are such visitors.
  *
- * Not even the system sees the end of a connection while the visitor's own system still has bytes to send before that end. Where
- * the system has no such table, only the idle timeout remains.
+ * Not even the system sees the end of a connection while the visitor's own system still has bytes to send before that end. So a
+ * little of them is read (`onStalled`); beyond that, and where the system has no such table, only the idle timeout remains.
  */
 export class DisconnectWatch {
   readonly #everyMs: number
@@ -50,10 +52,18 @@ export class DisconnectWatch {
   /** Destroys `socket` when its visitor has left while it is paused. Call the result when the connection is over. */
   watch(
     socket: Socket,
-    { mayHalfClose, isPaused = () => socket.isPaused() }: Pick<Watched, 'mayHalfClose'> & Partial<Watched>,
+    { mayHalfClose, isPaused = () => socket.isPaused(), onStalled }: Pick<Watched, 'mayHalfClose'> & Partial<Watched>,
   ): () => void {
     const checks = { pausedChecks: 0, missingChecks: 0 }
-    const watched: Watched = { socket, mayHalfClose, isPaused, ...checks, older: undefined, newer: undefined }
+    const watched: Watched = {
+      socket,
+      mayHalfClose,
+      isPaused,
+      onStalled,
+      ...checks,
+      older: undefined,
+      newer: undefined,
+    }
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => void this.#look(), this.#everyMs).unref()
     return () => {
@@ -89,6 +99,7 @@ export class DisconnectWatch {
     const stalled: Watched[] = []
     for (const watched of this.#watched) {
       watched.pausedChecks = watched.isPaused() && !watched.socket.destroyed ? watched.pausedChecks + 1 : 0
+      if (watched.pausedChecks === PAUSED_CHECKS) watched.onStalled?.()
       if (watched.pausedChecks >= PAUSED_CHECKS) stalled.push(watched)
       else watched.missingChecks = 0
     }

@@ -8,6 +8,8 @@ import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
 import { type Challenges, showCertificate } from './acme-challenges.ts'
 import { type BrokenPhases, brokenCode, type Edge, firstVerdict } from './compiled-edge.ts'
 import type { HttpFrontOptions } from './http-front.ts'
+import type { OpenVisit } from './idle-visitors.ts'
+import { refusedNow } from './judge-again.ts'
 import type { Greeted } from './public-listener.ts'
 import { type ConnectionRecord, type Relaying, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
@@ -42,8 +44,10 @@ interface EdgeRouterOptions extends Pick<HttpFrontOptions, 'edges' | 'counts' | 
 /** How long a connection may be idle by default, in milliseconds. */
 const IDLE_MS = 5 * 60_000
 
-interface Carried extends Aged<Carried> {
-  readonly socket: Socket
+interface Carried extends Aged<Carried>, Pick<HttpVisit, 'socket' | 'peer' | 'tls'> {
+  readonly serverName: string | undefined
+  /** The edge as it was when it let the connection in, now or again. */
+  edge: Edge
 }
 
 export class EdgeRouter {
@@ -67,13 +71,24 @@ export class EdgeRouter {
   /** How many connections of TCP and TLS edges are open. */
   get carried(): number {
     let sum = 0
-    for (const sockets of [...this.#carried.values(), ...this.#retired]) sum += sockets.size
+    for (const sockets of this.#all) sum += sockets.size
     return sum
   }
 
   /** Connections of TCP and TLS edges. */
   get sockets(): Socket[] {
-    return [...this.#carried.values(), ...this.#retired].flatMap((all) => [...all].map(({ socket }) => socket))
+    return this.#all.flatMap((all) => [...all].map(({ socket }) => socket))
+  }
+
+  /** The same, of which none gives way to another visitor. */
+  *visits(): Generator<OpenVisit> {
+    for (const { socket, peer } of this.#all.flatMap((all) => [...all])) {
+      yield { ip: peer.ip, idleMs: () => undefined, close: () => socket.destroy() }
+    }
+  }
+
+  get #all(): AgeList<Carried>[] {
+    return [...this.#carried.values(), ...this.#retired]
   }
 
   /** Sets how long connections may be idle from now on, in milliseconds. */
@@ -87,7 +102,7 @@ export class EdgeRouter {
     if (edge?.starting) this.#held.hold(socket, peer.ip, edge.starting, () => this.onPort(socket, port, peer))
     else if (!edge) socket.destroy()
     else if (this.#admits(socket, edge, peer, undefined)) {
-      this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
+      this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false }, undefined)
     }
   }
 
@@ -117,7 +132,7 @@ export class EdgeRouter {
       if (!this.#mayShake(socket, peer)) return
       const certificate = defaultCertificate(hello.serverName)
       const unserved = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
-      tls.handshake(unserved, { socket, hello }, (secured) => {
+      tls.handshake(unserved, greeted, (secured) => {
         if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
       })
       return
@@ -129,12 +144,12 @@ export class EdgeRouter {
     // addresses are checked before a handshake costs anything.
     if (!this.#admits(socket, edge, peer, hello.serverName)) return
     if (edge.tls === null) {
-      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true })
+      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true }, undefined)
       return
     }
     if (!this.#mayShake(socket, peer)) return
     // Checked just above.
-    tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
+    tls.handshake(edge as TlsEdge, greeted, (secured) => {
       if (!('socket' in secured)) {
         this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'TLS handshake failed')
         this.#options.counts.of(edge.id).refused++
@@ -156,6 +171,22 @@ export class EdgeRouter {
       this.#retired.delete(left)
       for (const { socket } of [...left]) socket.destroy()
     }
+  }
+
+  /** Ends connections of these edges that they no longer let in. */
+  judgeAgain(edgeIds: ReadonlySet<string>): void {
+    for (const id of edgeIds) {
+      const edge = this.#options.edges.served(id)
+      for (const carried of edge ? [...(this.#carried.get(id) ?? [])] : []) {
+        if (!edge || refusedNow(edge, carried.edge, carried, this.#broken)) carried.socket.destroy()
+        else carried.edge = edge
+      }
+    }
+  }
+
+  /** Ends connections of addresses that are no longer admitted to any edge. */
+  dropUnadmitted(admits: (peer: Peer) => boolean): void {
+    for (const { socket, peer } of this.#all.flatMap((all) => [...all])) if (!admits(peer)) socket.destroy()
   }
 
   /** Closes all remaining connections. */
@@ -190,17 +221,26 @@ export class EdgeRouter {
     const ask = (handshake: Edge['handshake'][number]): ConnectionVerdict => handshake(facts, peer, reached)
     const verdict = firstVerdict(edge, edge.handshake, ask, this.#broken)
     if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
-    else if (edge.kind === 'tls') {
-      this.#carry(socket, { edge, peer, serverName: facts.serverName, passthroughTls: false })
-    } else this.#options.serveHttp({ socket, peer, tls: facts, edge })
+    else if (edge.kind === 'tls') this.#carrySecured(socket, facts, edge, peer)
+    else this.#options.serveHttp({ socket, peer, tls: facts, edge })
   }
 
-  #carry(socket: Socket, about: Omit<Relaying, 'idleMs' | 'onDone'>): void {
+  #carrySecured(socket: Socket, tls: TlsFacts, before: Edge, peer: Peer): void {
+    const { serverName } = tls
+    // It may have changed during the handshake.
+    const edge = this.#options.edges.served(before.id) ?? before
+    const verdict = refusedNow(edge, before, { peer, tls, serverName }, this.#broken)
+    if (verdict) this.#refuse(socket, edge, peer, serverName, verdict)
+    else this.#carry(socket, { edge, peer, serverName, passthroughTls: false }, tls)
+  }
+
+  #carry(socket: Socket, about: Omit<Relaying, 'idleMs' | 'onDone'>, tls: TlsFacts | undefined): void {
     const { edge } = about
     const count = this.#options.counts.of(edge.id)
     count.connections++
     count.open++
-    const forget = this.#remember(edge.id, socket)
+    const { peer, serverName } = about
+    const forget = this.#remember({ socket, peer, tls, serverName, edge, older: undefined, newer: undefined })
     const onDone = (record: ConnectionRecord): void => {
       forget()
       this.#options.counts.closed(count)
@@ -224,10 +264,11 @@ export class EdgeRouter {
     this.#options.onRecord({ edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined, fault })
   }
 
-  #remember(edgeId: string, socket: Socket): () => void {
+  #remember(carried: Carried): () => void {
+    const { socket } = carried
+    const { id: edgeId } = carried.edge
     const kept = this.#carried.get(edgeId) ?? new AgeList<Carried>()
     if (kept.size === 0) this.#carried.set(edgeId, kept)
-    const carried: Carried = { socket, older: undefined, newer: undefined }
     kept.add(carried)
     // After a visitor has ended its side, what the visitor sent is still needed, and the visitor may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })

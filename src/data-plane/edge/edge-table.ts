@@ -39,6 +39,7 @@ export class EdgeTable {
   /** Other parts of stored edges that refuse traffic, by edge: recorded on change, since there may be many edges. */
   readonly #broken = new Map<string, readonly BrokenEdge[]>()
   #onRemoved: (id: string) => void = () => {}
+  #onChanged: (id: string) => void = () => {}
 
   constructor(options: EdgesOptions) {
     this.#options = options
@@ -50,6 +51,11 @@ export class EdgeTable {
   /** `then` runs when an edge is removed, so that its connections can be ended. */
   whenRemoved(then: (id: string) => void): void {
     this.#onRemoved = then
+  }
+
+  /** `then` runs when another version of an edge is served, so that its connections can be judged again. */
+  whenChanged(then: (id: string) => void): void {
+    this.#onChanged = then
   }
 
   /** Stored edges that refuse traffic, and why. For an edge not compiled yet, only what is known without compiling. */
@@ -71,6 +77,11 @@ export class EdgeTable {
   /** Ids of stored edges. */
   get storedIds(): string[] {
     return [...this.#entries.keys()].filter(isStored)
+  }
+
+  /** An edge as visitors find it; undefined when none has come yet. */
+  served(id: string): Edge | undefined {
+    return this.#entries.get(id)?.compiled
   }
 
   /** The edge that serves a name on the TLS listener. */
@@ -197,6 +208,7 @@ export class EdgeTable {
     if (before) this.#forget(before, config)
     if (before?.compiled && entry.compiled) releaseReplaced(before.compiled, entry.compiled)
     else before?.drop()
+    if (before) this.#onChanged(id)
     return this.#openPorts(config)
   }
 

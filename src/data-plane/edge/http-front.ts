@@ -17,6 +17,7 @@ import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Upstream } from './http2/http2-upstream.ts'
 import { Http2Connection } from './http2/server-connection.ts'
+import type { OpenVisit } from './idle-visitors.ts'
 import { type ErrorPages, errorPages } from './pages/error-page.ts'
 import { HttpProxy, type HttpProxyOptions } from './proxy/http-proxy.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
@@ -89,13 +90,14 @@ export class HttpFront {
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
       idleMs: serviceIdleMs(limits),
+      uploadMs: limits.idleMs,
     })
   }
 
   /** Switches to other limits, for connections and requests that come later. */
   use(limits: Http1Limits): void {
     this.#limits = limits
-    this.#proxy.useIdleMs(serviceIdleMs(limits))
+    this.#proxy.useIdleMs(serviceIdleMs(limits), limits.idleMs)
   }
 
   /** Connections that are open. */
@@ -118,6 +120,25 @@ export class HttpFront {
       // A reset shows the visitor that the rest of an answer is missing.
       destroy: () => connection.reset(),
     }))
+  }
+
+  /** Connections that carry requests. */
+  *visits(): Generator<OpenVisit> {
+    for (const served of this.#connections) {
+      const { connection, socket, visitor } = served
+      const isAtRest = (): boolean => !socket.destroyed && socket.writableLength === 0
+      yield {
+        ip: visitor.peer.ip,
+        idleMs: () => (isAtRest() ? connection.idleMs : undefined),
+        close: () => {
+          // What was answered in this turn is still sent; over HTTP/2 the visitor is told, if that can be written at once.
+          connection.drain()
+          if (!(connection instanceof Http2Connection)) return socket.destroy()
+          connection.reset()
+          setImmediate(() => socket.destroy())
+        },
+      }
+    }
   }
 
   /** Takes over a connection of a visitor. */
@@ -169,7 +190,7 @@ export class HttpFront {
       const http1 = new Http1Connection({ ...common, stream: socketStream(socket), serverName: tls?.serverName })
       connection = http1
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
-      unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })
+      unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone, onStalled: () => http1.readAhead() })
     }
     served = { connection, visitor, socket, older: undefined, newer: undefined }
     this.#connections.add(served)
@@ -213,6 +234,16 @@ export class HttpFront {
         else if (current === undefined) connection.drain()
       }
     }
+  }
+
+  /** Ends requests and upgraded connections of these edges that they no longer let in; later requests are judged as they come. */
+  judgeAgain(edgeIds: ReadonlySet<string>): void {
+    this.#proxy.judgeAgain(edgeIds, (id) => this.#options.edges.served(id))
+  }
+
+  /** The same for addresses that are no longer admitted to any edge. */
+  dropUnadmitted(): void {
+    this.#proxy.dropUnadmitted()
   }
 
   /** Resets every connection. */

@@ -10,7 +10,10 @@ import type { PlaneContext } from '../../model/plane-context.ts'
 /** What listeners for visitors share. */
 export interface VisitorListening
   extends Pick<PlaneContext, 'log' | 'meet' | 'caps' | 'descriptors'>,
-    Partial<Pick<PlaneContext, 'now'>> {}
+    Partial<Pick<PlaneContext, 'now'>> {
+  /** When descriptors run short: closes an idle connection in favour of one from `ip`, if there is one. */
+  readonly giveWay?: (ip: string) => boolean
+}
 
 interface ListenerOptions extends VisitorListening {
   readonly on: ListenOn
@@ -54,6 +57,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
     on,
     onConnection,
     descriptors,
+    giveWay,
     log,
     now = Date.now,
     meet = meetVisitors([]),
@@ -64,7 +68,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
   server.on('connection', (socket) => {
     // `close` follows every error and is handled elsewhere; but an `error` without a listener would end the process.
     socket.on('error', ignore)
-    if (descriptors?.admits(socket, 'visitors') === false) return
+    if (descriptors?.admits(socket, 'visitors', giveWay) === false) return
     const peer = peerOf(socket, now())
     if (!peer) {
       socket.destroy()

@@ -4,6 +4,7 @@ import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { ClientHello } from './client-hello.ts'
+import type { OpenVisit } from './idle-visitors.ts'
 import { ListenFault, openListener, type VisitorListening } from './open-listener.ts'
 import { type ClientHelloFault, readClientHello, turnAway } from './read-client-hello.ts'
 
@@ -78,6 +79,17 @@ export class PublicListener {
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve
     })
+  }
+
+  /** Connections that have not sent their hello. */
+  *visits(): Generator<OpenVisit> {
+    const { now = Date.now } = this.#options
+    for (const waiting of this.#pending) {
+      const { socket, peer } = waiting
+      const isOpen = (): boolean => this.#pending.has(waiting) && !socket.destroyed
+      const idleMs = (): number | undefined => (isOpen() ? now() - peer.startedAt : undefined)
+      yield { ip: peer.ip, idleMs, close: () => socket.destroy() }
+    }
   }
 
   /** Closes connections that have not sent their hello. */

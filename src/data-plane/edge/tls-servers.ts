@@ -4,11 +4,13 @@ import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
-import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
+import type { Peer, TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './compiled-edge.ts'
+import type { OpenVisit } from './idle-visitors.ts'
 import { wildcardAbove } from './name-index.ts'
+import type { Greeted } from './public-listener.ts'
 import { alert, alertRecord, closeWith } from './read-client-hello.ts'
 import type { Certificates, ServerCertificate } from './served-certificates.ts'
 import { type Offer, offerFor, type ServerPlan, serverOptions } from './tls-versions.ts'
@@ -87,6 +89,7 @@ interface LastKey {
 
 interface Pending extends Aged<Pending> {
   readonly socket: Socket
+  readonly peer: Peer | undefined
   readonly edge: TlsEdge
   readonly serverName: string
   readonly timer: NodeJS.Timeout
@@ -133,6 +136,17 @@ export class TlsServers {
     this.#options.certificates.dropGone(isServed, before)
   }
 
+  /** Handshakes that are in progress. */
+  *visits(): Generator<OpenVisit> {
+    for (const pending of this.#pending) {
+      const { socket, peer } = pending
+      if (!peer) continue
+      const idleMs = (): number | undefined =>
+        this.#pending.has(pending) ? this.#options.now() - peer.startedAt : undefined
+      yield { ip: peer.ip, idleMs, close: () => this.#abort(socket, 'crowded') }
+    }
+  }
+
   /** How many handshakes are in progress. */
   get pending(): number {
     return this.#pending.size
@@ -145,7 +159,7 @@ export class TlsServers {
    */
   handshake(
     edge: TlsEdge,
-    { socket, hello }: { readonly socket: Socket; readonly hello: ClientHello },
+    { socket, hello, peer }: Omit<Greeted, 'peer'> & Partial<Greeted>,
     done: (result: Secured | HandshakeFault) => void,
   ): void {
     if (socket.destroyed) {
@@ -162,7 +176,7 @@ export class TlsServers {
     if (oldest && this.#pending.size >= this.#options.maxPending) this.#abort(oldest.socket, 'crowded')
     const timer = setTimeout(() => this.#abort(socket, 'timeout'), this.#options.handshakeTimeoutMs)
     const { serverName } = hello
-    const pending: Pending = { socket, edge, serverName, timer, done, older: undefined, newer: undefined }
+    const pending: Pending = { socket, peer, edge, serverName, timer, done, older: undefined, newer: undefined }
     this.#pending.add(pending)
     const shaking: ShakingSocket = socket
     shaking[pendingOf] = pending

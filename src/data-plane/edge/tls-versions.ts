@@ -6,6 +6,13 @@ import type { EdgeKind } from '../../model/edge-config.ts'
 import type { TlsDemands } from '../../modules/phases.ts'
 import type { ServerCertificate } from './served-certificates.ts'
 
+/** From oldest to newest. */
+const tlsVersions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
+
+export function isVersionAtLeast(version: string, least: string): boolean {
+  return tlsVersions.indexOf(version) >= tlsVersions.indexOf(least)
+}
+
 /** How the server answers a client that offers protocols (ALPN). */
 export type Offer = 'http' | 'echo' | 'none'
 

@@ -1,11 +1,11 @@
-/** Keeps some file descriptors in reserve: when few are left, new connections are closed as soon as they are accepted. */
+/** Keeps some file descriptors in reserve: when few are left, a new connection is closed as soon as it is accepted, or an idle one. */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 
 /** How many descriptors each kind of connection leaves free. Metrics leave fewest, so an operator can still look. */
-const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
+export const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
 export type Caller = keyof typeof spareDescriptors
 
 /** The largest part of the limit that is kept free, for systems with a small limit. */
@@ -77,16 +77,20 @@ export class Descriptors {
     }
   }
 
-  /** Whether a connection that was just accepted may stay; closes it when too few descriptors are left. */
-  admits(socket: Socket, caller: Caller): boolean {
+  /**
+   * Whether a connection that was just accepted may stay; closes it when too few descriptors are left, unless `giveWay` closes
+   * another for one from this address.
+   */
+  admits(socket: Socket, caller: Caller, giveWay?: (ip: string) => boolean): boolean {
     // The system assigns the lowest free number, so the number of a descriptor shows how many are in use.
     if (descriptorOf(socket) < this.#limit - Math.min(spareDescriptors[caller], this.#limit * MAX_SPARE_PART))
       return true
-    socket.destroy()
+    const hasRoom = giveWay?.(socket.remoteAddress ?? '') === true
+    if (!hasRoom) socket.destroy()
     this.#refused++
     this.#unlogged++
     this.#lines.note({ callers: caller, limit: this.#limit })
-    return false
+    return hasRoom
   }
 
   /** Counts a connection that a listener failed to accept. */
@@ -98,7 +102,7 @@ export class Descriptors {
 }
 
 const outOfDescriptors =
-  'too few file descriptors: new connections are closed; raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)'
+  'too few file descriptors: connections are closed; raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)'
 
 /** How much is read of the table of limits, in bytes; the table is shorter. */
 const LIMITS_BYTES = 4096

@@ -3,6 +3,7 @@ import { AccessLog } from '../../data-plane/edge/access-log.ts'
 import { BodyMemory, bodyMemoryOf } from '../../data-plane/edge/body-memory.ts'
 import { DisconnectWatch } from '../../data-plane/edge/detect-disconnects.ts'
 import { EdgeTable } from '../../data-plane/edge/edge-table.ts'
+import { IdleVisitors } from '../../data-plane/edge/idle-visitors.ts'
 import { PublicTcpPorts } from '../../data-plane/edge/public-tcp-ports.ts'
 import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
@@ -29,7 +30,7 @@ export function openGate({ live, opened }: OpeningPlane, { mirrors }: Pick<Plane
   const throughHops: MeetVisitor = (socket, peer, done) => hops()(socket, peer, done)
   const held = waitForLoad(throughHops)
   opened.defer(() => held.sendAway())
-  return { throughHops, held, meetAdmitted: meetAdmitted(held.meet, mirrors.admitsVisitor) }
+  return { throughHops, held, meetAdmitted: meetAdmitted(held.meet, mirrors.admitsVisitor), idle: new IdleVisitors() }
 }
 
 /** Edges dial tunnels through the registry, which also reaches those elsewhere once they are attached to it. */
@@ -44,9 +45,10 @@ export function openEdges(
   const edgeWork = new EdgeWork(threads)
   const samlWork = threads.lane('saml')
   const budgets = { spent: 0 }
-  const { meetAdmitted: meet } = gate
+  const { meetAdmitted: meet, idle } = gate
   const caps = limits.caps.visitors
-  const ports = new PublicTcpPorts({ holders: plane.tcpPorts, meet, caps, descriptors, log, now })
+  const { giveWay } = idle
+  const ports = new PublicTcpPorts({ holders: plane.tcpPorts, meet, caps, descriptors, giveWay, log, now })
   const edges = new EdgeTable({
     reach: { dial: registry.dial, followGroup: registry.followGroup, random: Math.random },
     tools: {

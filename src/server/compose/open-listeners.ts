@@ -22,8 +22,9 @@ export async function listenForVisitors(
   { limits, gate, table, visitors }: PlaneParts,
 ) {
   const { onGreeted, onPlain } = visitors.router
-  const common = { caps: limits.caps.visitors, descriptors, log, now }
+  const common = { caps: limits.caps.visitors, descriptors, giveWay: gate.idle.giveWay, log, now }
   const secure = new PublicListener({ ...common, meet: gate.meetAdmitted, onConnection: onGreeted })
+  gate.idle.watch(secure, table.tls, visitors.front, visitors.router)
   const httpsAddress = listening(await secure.listen(listeners.https))
   opened.defer(() => {
     void secure.close()

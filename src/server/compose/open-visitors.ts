@@ -2,6 +2,7 @@
 import { Replays } from '../../data-plane/dry-run/replay-exchange.ts'
 import { EdgeRouter } from '../../data-plane/edge/edge-router.ts'
 import { HttpFront } from '../../data-plane/edge/http-front.ts'
+import { judgingAgain } from '../../data-plane/edge/judge-again.ts'
 import { errorPages } from '../../data-plane/edge/pages/error-page.ts'
 import { retireEdge } from '../../data-plane/edge/retire-edge.ts'
 import { requestLimits } from '../config/plane-settings.ts'
@@ -49,6 +50,17 @@ export function openVisitors(
   // What was opened before, and concerns visitors from here on.
   ports.whenConnected(router.onPort)
   remote.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
+
+  edges.whenChanged(
+    judgingAgain(
+      (ids) => front.judgeAgain(ids),
+      (ids) => router.judgeAgain(ids),
+    ),
+  )
+  mirrors.restrictions.whenChanged(() => {
+    front.dropUnadmitted()
+    router.dropUnadmitted(mirrors.admitsVisitor)
+  })
   edges.whenRemoved((id) => {
     counts.forget(id)
     // An endpoint may come back: another node's is forgotten when nobody visits it for a while.

@@ -54,6 +54,11 @@ export class IncomingBody implements BodyReader {
     return this.#chunk === undefined && !this.#isPaused
   }
 
+  /** Bytes that wait for the reader. */
+  get waiting(): number {
+    return this.#chunk === undefined ? 0 : this.#chunk.length - this.#decoder.at
+  }
+
   get isRead(): boolean {
     return this.#sink !== undefined
   }

@@ -12,6 +12,7 @@ import { TurnShare } from '../turn-share.ts'
 import { LengthDecoder } from './body-decoder.ts'
 import { BodyEncoder, type EncoderOwner, type Framing } from './body-encoder.ts'
 import {
+  AHEAD_BYTES,
   DRAIN_BYTES,
   DRAIN_MS,
   defaultLimits,
@@ -95,6 +96,8 @@ export class Http1Connection {
   /** Whether the answer announces that it is the last one. */
   #isLast = false
   #isVisitorDone = false
+  /** Whether nobody has taken what the visitor sends for some seconds. */
+  #isStalled = false
   #isBuilt = false
 
   constructor(options: Http1ConnectionOptions) {
@@ -122,6 +125,22 @@ export class Http1Connection {
   /** Closed or upgraded: no more requests are read. */
   get isGone(): boolean {
     return this.#state === 'gone'
+  }
+
+  /** For how long nobody has waited for anything here, in milliseconds; undefined while somebody does. */
+  get idleMs(): number | undefined {
+    // Its visitor may have left, which nothing shows.
+    if (this.#isStalled) return Number.POSITIVE_INFINITY
+    const isWaiting = this.#state === 'head' || this.#state === 'linger'
+    if (!isWaiting || this.#rest !== undefined || this.#out.isBlocked) return undefined
+    const waitMs = this.#reader.isPartial ? this.#limits.headMs : this.#limits.idleMs
+    return Math.max(0, this.#sweep.after(waitMs) - this.#deadline.at)
+  }
+
+  /** Nobody takes what the visitor sends: reads a little ahead, in case that it has left and the end follows. */
+  readAhead(): void {
+    this.#isStalled = this.#state === 'exchange' && this.#incoming?.wantsMore === false
+    this.#settle()
   }
 
   /** Finishes requests that have begun, then closes. */
@@ -478,6 +497,7 @@ export class Http1Connection {
 
   #leave(): void {
     this.#state = 'gone'
+    this.#isStalled = false
     this.#exchange = this.#incoming = this.#encoder = this.#rest = undefined
     this.#sweep.remove(this.#deadline)
   }
@@ -489,7 +509,11 @@ export class Http1Connection {
   /** Lets the stream flow only while there is room for its bytes. */
   #settle(): void {
     if (this.#state === 'gone') return
-    this.#flow.set(this.#rest === undefined && (this.#incoming?.wantsMore ?? true))
+    const wantsMore = this.#incoming?.wantsMore ?? true
+    // What is read ahead waits in the body, which still wants none of it while its reader is paused.
+    this.#isStalled &&= !wantsMore
+    const isAhead = this.#isStalled && (this.#incoming?.waiting ?? 0) < AHEAD_BYTES
+    this.#flow.set(this.#rest === undefined && (wantsMore || isAhead))
   }
 
   /** An error in a callback closes this connection and no other. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../../lib/http/header-list.ts'
 import { Sweep } from '../deadlines.ts'
-import { defaultLimits, HALF_CLOSED_MS } from './bounds.ts'
+import { AHEAD_BYTES, defaultLimits, HALF_CLOSED_MS } from './bounds.ts'
 import { Http1Connection } from './server-connection.ts'
 import type { Http1Exchange } from './server-exchange.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './testing/memory-visitor.ts'
@@ -440,5 +440,47 @@ describe('a callback that throws', () => {
     other.last.onAbort = boom
     other.stream.lose()
     assert.deepEqual([other.closes, other.broken.length], [1, 1])
+  })
+})
+
+describe('an upload that nobody takes', () => {
+  const opening = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 ** 40}\r\n\r\n`
+
+  function stalled() {
+    const visitor = new Visitor()
+    visitor.stream.feed(opening)
+    const { body } = visitor.last
+    const read = new Read(body)
+    body.pause()
+    assert.equal(visitor.stream.isPaused, true)
+    return { visitor, body, read }
+  }
+
+  test('is read ahead a little, so that the end of a visitor that has left is seen', () => {
+    const { visitor, read } = stalled()
+    assert.equal(visitor.connection.idleMs, undefined)
+    visitor.connection.readAhead()
+    assert.equal(visitor.stream.isPaused, false)
+    assert.equal(visitor.connection.idleMs, Number.POSITIVE_INFINITY, 'it gives way first')
+    visitor.stream.feed('x'.repeat(1000))
+    visitor.stream.feedEnd()
+    assert.deepEqual([read.state, visitor.events, visitor.closes], ['failed', ['abort'], 1])
+  })
+
+  test('is read ahead up to a bound, and goes on where its reader paused', () => {
+    const { visitor, body, read } = stalled()
+    visitor.connection.readAhead()
+    const piece = 'x'.repeat(AHEAD_BYTES / 4)
+    for (let i = 0; i < 3; i++) visitor.stream.feed(piece)
+    assert.equal(visitor.stream.isPaused, false)
+    visitor.stream.feed(piece)
+    assert.equal(visitor.stream.isPaused, true)
+    assert.equal(read.body, '')
+    body.resume()
+    assert.equal(read.body.length, AHEAD_BYTES)
+    assert.deepEqual([visitor.stream.isPaused, visitor.connection.idleMs], [false, undefined])
+    body.pause()
+    visitor.stream.feed(piece)
+    assert.equal(visitor.stream.isPaused, true, 'only when it stalls again')
   })
 })

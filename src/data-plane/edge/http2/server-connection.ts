@@ -59,12 +59,15 @@ export class Http2Connection {
   readonly #waiting: (() => void)[] = []
   #hasAsked = false
   #isDraining = false
+  /** When the last request was over, in the time of the sweep. */
+  #restsSince: number
 
   constructor(options: Http2ConnectionOptions) {
     const { socket, sweep, limits = defaultLimits, onClosed } = options
     this.#options = options
     this.#maxHeadBytes = limits.headBytes
     this.#share = new TurnShare(sweep)
+    this.#restsSince = sweep.after(0)
     if (socket.destroyed) {
       // The library would wait for a close that has happened already.
       process.nextTick(() => onClosed?.())
@@ -81,6 +84,12 @@ export class Http2Connection {
     const moved = (): number => socket.bytesRead + socket.bytesWritten
     watchIdle({ session, connection: socket, moved, sweep, idleMs, onIdle: () => this.#expire() })
     session.once('close', () => onClosed?.())
+  }
+
+  /** For how long nobody has waited for anything here, in milliseconds; undefined while somebody does. */
+  get idleMs(): number | undefined {
+    if (this.open > 0 || this.#session?.destroyed) return undefined
+    return this.#options.sweep.after(0) - this.#restsSince
   }
 
   /** Finishes requests under way, takes no new ones, then closes. A new connection may still send its first. */
@@ -111,7 +120,7 @@ export class Http2Connection {
     stream.on('error', () => {})
     this.#hasAsked = true
     this.open++
-    stream.once('close', () => this.open--)
+    stream.once('close', () => this.#closed())
     const onBroken = (cause: unknown): void => this.#break(stream, cause)
     const { head, fault, bytes } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
     // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
@@ -123,6 +132,11 @@ export class Http2Connection {
     else if (this.#waiting.push(() => this.#handle(stream, exchange, code, what)) === 1) void this.#handleWaiting()
     // After requests that came with this one.
     if (this.#isDraining) setImmediate(() => this.#finish())
+  }
+
+  #closed(): void {
+    this.open--
+    this.#restsSince = this.#options.sweep.after(0)
   }
 
   async #handleWaiting(): Promise<void> {

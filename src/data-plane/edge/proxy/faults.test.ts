@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
+import { until } from '../../../../test/support/until.ts'
 import type { RequestContext } from '../../../modules/phases.ts'
 import { ask, beginPlain, cut, open, openHttp2, versions } from '../testing/http-visitor.ts'
 import { edgeOf, httpService, Plane, plainEdgeOf, rawService, testEdge } from '../testing/test-http-plane.ts'
@@ -120,6 +121,35 @@ for (const version of versions) {
       assert.deepEqual([none.status, none.headers['postern-error-code']], [504, 'ERR_UPSTREAM_TIMEOUT'])
       await assert.rejects(ask(t, plane, version, { path: '/half' }))
       await Promise.all([...service.sockets].map((socket) => once(socket, 'close')))
+    })
+
+    test('an upload that its service does not take ends sooner than other requests', async (t) => {
+      const answers: (() => void)[] = []
+      const slow = await httpService(t, (_, response) => void answers.push(() => response.end('slow')))
+      const stuck = await rawService(t, (socket) => void socket.on('error', () => {}).pause())
+      const routes = [
+        { match: '/slow', backend: slow.backend },
+        { match: '/stuck', backend: stuck.backend },
+      ]
+      const edges = (['https', 'http'] as const).map((kind) => testEdge({ names: ['a.test'], kind, routes }))
+      const plane = await Plane.start(t, edges, { idleMs: 60_000, uploadMs: 300 })
+      const waiting = [
+        ask(t, plane, version, { path: '/slow' }),
+        open(t, plane, version, { method: 'POST', path: '/slow', isLeftOpen: true }),
+      ] as const
+      const stalled = await open(t, plane, version, {
+        method: 'POST',
+        path: '/stuck',
+        body: Buffer.alloc(16 * 1024 * 1024),
+      })
+      assert.deepEqual([stalled.response.status, stalled.response['postern-error-code']], [504, 'ERR_UPSTREAM_TIMEOUT'])
+      stalled.close()
+      await until('the others are asked', () => answers.length === 2)
+      for (const answer of answers) answer()
+      assert.equal((await waiting[0]).status, 200)
+      const half = await waiting[1]
+      assert.equal(half.response.status, 200)
+      half.close()
     })
   })
 }

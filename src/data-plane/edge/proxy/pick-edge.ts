@@ -5,6 +5,7 @@ import type { TlsDemands, TlsFacts } from '../../../modules/phases.ts'
 import type { Replay } from '../../requests/running-captures.ts'
 import type { Edge } from '../compiled-edge.ts'
 import type { HttpVisit } from '../edge-router.ts'
+import { isVersionAtLeast } from '../tls-versions.ts'
 
 /** A visitor's connection: what all its requests share. */
 export interface VisitorConnection extends Pick<HttpVisit, 'peer' | 'tls' | 'edge'> {
@@ -69,13 +70,10 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
   )
 }
 
-/** From oldest to newest. */
-const tlsVersions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
-
 /**
  * Whether a handshake without demands happens to meet these. The certificate does not matter: the visitor has accepted
  * the one it was shown.
  */
 function meets({ version }: TlsFacts, { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands): boolean {
-  return clientAuthorities === undefined && tlsVersions.indexOf(version) >= tlsVersions.indexOf(minVersion)
+  return clientAuthorities === undefined && isVersionAtLeast(version, minVersion)
 }

@@ -4,17 +4,21 @@
  * One thing: a request is one object, and this is its life in order.
  */
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
+import type { Movable } from '../../../lib/bytes/close-when-idle.ts'
 import { relay } from '../../../lib/bytes/relay.ts'
 import { HeaderList } from '../../../lib/http/header-list.ts'
+import type { Aged } from '../../../lib/limits/age-list.ts'
 import type { Logger } from '../../../lib/log/create-log.ts'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 import type { Peer, Phases, RequestContext, RequestVerdict, Summary } from '../../../modules/phases.ts'
 import type { BodyReader, Exchange, RequestHead, ResponseHead, UpstreamRequest } from '../../requests/http-exchange.ts'
 import type { ExchangeCapture } from '../../requests/running-captures.ts'
-import type { Route } from '../compiled-edge.ts'
+import type { Edge, Route } from '../compiled-edge.ts'
 import type { Deadline, Expiring } from '../deadlines.ts'
 import { type Backend, dialFirst, type FixedTarget, type Visit } from '../dial.ts'
+import { refusedNow } from '../judge-again.ts'
 import {
+  chooseRoute,
   type Found,
   findRoute,
   nothingFound,
@@ -40,13 +44,15 @@ import { acceptWebSocket } from './websocket.ts'
  */
 const READ_MS = 120_000
 
-export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Expiring {
+export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Expiring, Aged<ProxiedRequest> {
   readonly tools: ProxyTools
   readonly connection: VisitorConnection
   readonly startedAt: number
   readonly head: RequestHead
   readonly body: VisitorBody
   isOver = false
+  older: ProxiedRequest | undefined
+  newer: ProxiedRequest | undefined
   readonly #exchange: Exchange
   readonly #reply: Reply
   /** Times since the request began, in milliseconds; see `AccessRecord`. */
@@ -58,6 +64,8 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #capture: ExchangeCapture | undefined
   #forwarding: Forwarding | undefined
   #bridge: { readonly key: string; readonly stream: WatchedStream } | undefined
+  /** An upgraded connection that is joined with the service's. */
+  #joined: Movable | undefined
   /** Bytes of an upgraded connection, from the visitor and to it. */
   #carriedIn = 0
   #carriedOut = 0
@@ -67,6 +75,8 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   /** While a service's answer is being passed on; an answer that is complete at once ends when it begins. */
   #isAnswering = false
   #deadline: Deadline | undefined
+  /** Whether it may wait for `idleMs`: its body is whole, or nobody holds it up. */
+  #isPatient = true
   /** The service's side of a connection that is being upgraded. */
   #upgraded: ByteStream | undefined
   /** Deadline for the modules, in the time of the sweep. */
@@ -86,6 +96,38 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
     this.#reply = new Reply(exchange, this, tools)
     exchange.onDone = () => this.#finish({ isCut: false })
     exchange.onAbort = () => this.#finish({ isCut: true })
+    tools.open.add(this)
+  }
+
+  get edgeId(): string | undefined {
+    return this.#found.edge?.id
+  }
+
+  /** D42: ends it when `edge`, as it is served now, refuses its visitor by what is known of the connection. */
+  judgeAgain(edge: Edge | undefined): void {
+    const { edge: before, route } = this.#found
+    if (!edge || !before || !route || this.connection.replay) return
+    const { peer, tls } = this.connection
+    const known = { peer, tls, serverName: tls?.serverName }
+    const now = chooseRoute(edge, splitTarget(this.head.target).path)
+    const accept = typeof now === 'string' ? [] : now.accept.filter((each) => !route.accept.includes(each))
+    const asEdge = { ...edge, accept: [...edge.accept, ...accept] }
+    const refused = refusedNow(asEdge, before, known)
+    if (refused) this.turnAway(refused)
+  }
+
+  /** Ends it, since its visitor is no longer let in. */
+  turnAway(code: VisitorErrorCode): void {
+    this.#guard(() => {
+      this.#forwarding?.cancel()
+      this.#bridge?.stream.reset()
+      if (this.#joined) this.#joined.destroy()
+      else if (!this.#reply.hasBegun) this.#refuse(code)
+      else {
+        this.#reply.cut()
+        this.#finish({ isCut: true })
+      }
+    })
   }
 
   /** Never throws. */
@@ -313,7 +355,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #carry(visitor: ByteStream, service: ByteStream): void {
     this.#upgraded = undefined
     this.#unwatch()
-    relay(visitor, service, {
+    this.#joined = relay(visitor, service, {
       idleMs: this.tools.idleMs,
       onDone: ({ there, back, error }) => {
         this.#carriedIn = there
@@ -398,7 +440,13 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   moved(): void {
-    if (this.#deadline) this.#deadline.at = Math.min(this.tools.sweep.after(this.tools.idleMs), this.#readUntil)
+    this.#isPatient = this.body.isWhole
+    if (this.#deadline) this.#deadline.at = Math.min(this.tools.sweep.after(this.#idleMs), this.#readUntil)
+  }
+
+  /** For how long nothing may move. */
+  get #idleMs(): number {
+    return this.#isPatient ? this.tools.idleMs : this.tools.uploadMs
   }
 
   cutShort(): void {
@@ -407,7 +455,18 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   /** No byte moved for too long. */
   expired(): void {
-    this.#guard(() => this.#idle())
+    const { sweep, idleMs, uploadMs } = this.tools
+    // The service may take longer to answer, and so may the visitor to go on, which is not said to have left.
+    if (
+      this.#deadline &&
+      !this.#isPatient &&
+      !this.body.isStalled &&
+      idleMs > uploadMs &&
+      sweep.now() < this.#readUntil
+    ) {
+      this.#isPatient = true
+      this.#deadline.at = Math.min(sweep.after(idleMs - uploadMs), this.#readUntil)
+    } else this.#guard(() => this.#idle())
   }
 
   /** Whether the visitor is answered, or gone. */
@@ -441,6 +500,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #finish({ isCut }: { isCut: boolean }): void {
     if (this.isOver) return
     this.isOver = true
+    this.tools.open.delete(this)
     this.#unwatch()
     this.#reply.stop()
     this.body.stop()
@@ -455,6 +515,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #letGo(): void {
     this.#exchange.onDone = this.#exchange.onAbort = undefined
     this.#forwarding = undefined
+    this.#joined = undefined
     this.#found = nothingFound
   }
 

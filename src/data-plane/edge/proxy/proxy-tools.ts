@@ -1,5 +1,6 @@
 /** The tools that every request works with. */
 import type { Clock } from '../../../lib/clock.ts'
+import type { AgeList } from '../../../lib/limits/age-list.ts'
 import type { Logger } from '../../../lib/log/create-log.ts'
 import type { LookUp } from '../../../model/look-up.ts'
 import type { Peer } from '../../../modules/phases.ts'
@@ -10,9 +11,12 @@ import type { Sweep } from '../deadlines.ts'
 import type { ErrorPages } from '../pages/error-page.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { FindEdge } from './pick-edge.ts'
+import type { ProxiedRequest } from './proxied-request.ts'
 
 export interface ProxyTools {
   readonly edges: FindEdge
+  /** Requests that have begun and are not over. */
+  readonly open: AgeList<ProxiedRequest>
   /** Asks other nodes who serves a name; undefined when that is known. Left out when there are no other nodes. */
   readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
@@ -31,6 +35,8 @@ export interface ProxyTools {
   readonly admits: (peer: Peer) => boolean
   /** How long a request may go without a byte in either direction, in milliseconds. */
   readonly idleMs: number
+  /** The same while the service does not take what the visitor sends: the visitor may have left. Not longer than `idleMs`. */
+  readonly uploadMs: number
   /** Called for requests of an address that describe their visit as a trusted proxy would. */
   readonly onProxied?: ((ip: string) => void) | undefined
   readonly onRequest: ((record: AccessRecord) => void) | undefined

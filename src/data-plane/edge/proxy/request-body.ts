@@ -25,6 +25,7 @@ export const noRequestBody: VisitorBody = {
   received: 0,
   isReplayable: true,
   isWhole: true,
+  isStalled: false,
   readWhole: async () => Buffer.alloc(0),
   sendTo: (writer) => writer.end(),
   hold() {},
@@ -158,6 +159,11 @@ export class RequestBody implements BodySink {
     this.#error = error
     if (this.#writer) this.#options.onFailed(error)
     this.#settle()
+  }
+
+  /** Whether its reader does not take any more for now. */
+  get isStalled(): boolean {
+    return this.#isPaused && !this.isWhole
   }
 
   /** Whether the writer has not got all kept bytes yet. */

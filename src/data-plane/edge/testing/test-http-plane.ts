@@ -78,6 +78,7 @@ function testRoute(route: Partial<Route>): Route {
     id: '/',
     broken: undefined,
     readsPath: false,
+    accept: [],
     request: [],
     upstream: [],
     response: [],
