@@ -65,7 +65,7 @@ export const shared = {
     atBound: 'the oldest of the source with most is closed',
   },
   largeAnswers: {
-    what: 'answers of the API of more than 1 MiB, or with kept bodies, from the first read to the last byte',
+    what: 'answers of the API of more than 1 MiB, with kept bodies, or with tunnels of groups, until they are read',
     ...{ most: 8, unit: 'at once at each node', by: 'owner of the key, one each' },
     atBound: 'waits up to a minute, then 503 with `Retry-After`',
   },

@@ -86,9 +86,9 @@ const table = {
   }),
   NODE_UNREACHABLE: error(503, 722, {
     text: 'The part of the server that has this tunnel cannot be reached; try again shortly.',
-    when: 'The agent is connected to another node of the server, which does not answer this one.',
+    when: 'The agent is connected to another node of the server, which does not answer this one. Or it has left that node, and the database does not answer where it is now.',
     remedy:
-      'The visitor: try again; an agent whose node is gone connects to another. The operator: check that nodes reach each other; the log names the node and the reason.',
+      'The visitor: try again after `Retry-After`; an agent whose node is gone connects to another. The operator: check that nodes reach each other and the database; the log names the node and the reason.',
   }),
   EDGE_STARTING: error(503, 722, {
     text: 'This address is about to be served; try again in a moment.',

@@ -1,6 +1,7 @@
 /** Pages of lists, and the refusal for a resource that does not exist. */
 
 import { Refusal } from '../../model/errors.ts'
+import { fitting, PAGE_REFS, refsIn } from '../records/page-bounds.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Links } from '../resources/resource-links.ts'
 import type { Page } from './query.ts'
@@ -20,15 +21,16 @@ export function oneMore(page: Page): Page {
   return { ...page, limit: page.limit + 1 }
 }
 
-/** A page of `found`, which holds one entry more than the limit when there is a next page. */
+/** A page of `found`, which holds one entry more than fits when there is a next page. */
 export function pageOf(
   found: readonly Readonly<Record<string, unknown>>[],
   resource: Resource,
   page: Page,
   links: Links,
 ) {
-  const items = found.slice(0, page.limit)
-  return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
+  const first = found.slice(0, page.limit)
+  const items = first.slice(0, fitting(first.map(refsIn), PAGE_REFS))
+  return envelope(resource, items, found.length > items.length ? String(items.at(-1)?.id) : undefined, page, links)
 }
 
 /** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */

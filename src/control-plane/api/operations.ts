@@ -14,6 +14,7 @@ import { show } from '../records/show-resource.ts'
 import type { StoredLogins } from '../records/stored-logins.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
+import { tunnels } from '../resources/tunnels.ts'
 import type { Explanations } from '../traffic/explanations.ts'
 import type { Period } from '../traffic/traffic-counts.ts'
 import type { CheckedCall } from './checked-call.ts'
@@ -86,7 +87,9 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
     await modules.remove(moduleOf(call))
   },
 
-  async list_present({ presence, groupsOf }, { route: { resource }, page, links }) {
+  async list_present({ presence, groupsOf }, { route: { resource }, page, links, turn }) {
+    // Each tunnel shows all groups that it is in.
+    if (resource === tunnels) await turn()
     const found = await presentKind(resource).page(presence, oneMore(page), { links, groupsOf })
     return pageOf(found, resource, page, links)
   },

@@ -1,5 +1,6 @@
 /** Reads and shows nodes, sessions, tunnels and endpoints for the API. */
 import { shape } from '../../lib/shape/schema.ts'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { Refusal } from '../../model/errors.ts'
 import type {
   Presence,
@@ -15,6 +16,7 @@ import type { Resource } from '../resources/resource.ts'
 import type { Links } from '../resources/resource-links.ts'
 import { tunnelSessions } from '../resources/tunnel-sessions.ts'
 import { tunnels } from '../resources/tunnels.ts'
+import { PAGE_REFS, refsIn } from './page-bounds.ts'
 
 /** The presence of a server with nobody online. */
 export const nobodyPresent: Presence = {
@@ -56,7 +58,20 @@ export function readKind<Source, Found>(
   },
 ): ReadKind<Source> {
   return {
-    page: async (source, page, presenting) => (await read.page(source, page)).map((each) => show(each, presenting)),
+    async page(source, page, presenting) {
+      const breath = othersTurn()
+      const shown: Shown[] = []
+      let refs = 0
+      for (const each of await read.page(source, page)) {
+        const next = show(each, presenting)
+        shown.push(next)
+        refs += refsIn(next)
+        // The last shows that there is more.
+        if (refs > PAGE_REFS && shown.length > 1) break
+        await breath()
+      }
+      return shown
+    },
     async one(source, id, presenting) {
       const found = await read.one(source, id)
       return found && show(found, presenting)

@@ -26,6 +26,8 @@ describe('stored resources', () => {
     let records: Records
     const pool = new WorkerPool(new URL('../../server/compose/control-thread.ts', import.meta.url))
     let revision: number
+    /** The tunnels of every group. */
+    let online: readonly string[] = []
     before(async () => {
       store = await sealedBy(await openStore(await databases.url()))
       const now = Date.now
@@ -36,7 +38,7 @@ describe('stored resources', () => {
         now,
         sealer: testSealer,
         around,
-        presence: nobodyPresent,
+        presence: { ...nobodyPresent, tunnelsWith: async () => online },
         checks: new Documents(pool),
         keys: new KeyMaker(pool),
         requestKey: requestKeyOf(store, testSealer, now),
@@ -135,6 +137,24 @@ describe('stored resources', () => {
       assert.equal((await pageOf('https_edge', 'edghts_large2')).ids[0], '1')
       assert.deepEqual(await pageOf('ip_policy', 'ipp_large9'), { ids: '54321', hasMore: true, turns: 0 })
       assert.equal(await records.isLarge(resourceOf('https_edge'), 'edghts_large1'), true)
+    })
+
+    test('pages of groups end when they show many tunnels, and wait for their turn', async () => {
+      const ids = ['1', '2', '3'].map((n) => `bkdtg_crowd${n}`)
+      await storeRows(
+        store,
+        ids.map((id) => ({ id, kind: 'tunnel_group_backend', fields: { labels: { app: 'crowd' } } })),
+      )
+      online = Array.from({ length: 20_000 }, (_, i) => `tn_${i}`)
+      let turns = 0
+      const page = await records.list(
+        resourceOf('tunnel_group_backend'),
+        ada,
+        { limit: 3, beforeId: 'bkdtg_crowd9' },
+        async () => void turns++,
+      )
+      online = []
+      assert.deepEqual([page.records.map(({ id }) => id), page.hasMore, turns], [ids.slice(1).toReversed(), true, 1])
     })
 
     test('a page has at least one item, however large', async () => {

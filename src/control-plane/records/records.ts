@@ -18,6 +18,7 @@ import type { KeyMaker } from './key-maker.ts'
 import { checkTogether, mentionsOf, openModules, replaceModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
+import { fitting, LARGE_BYTES, PAGE_BYTES, PAGE_REFS, refsIn } from './page-bounds.ts'
 import { vouchFor } from './proven-names.ts'
 import { checkServed } from './remote-address-check.ts'
 import { attempt } from './retry-on-conflict.ts'
@@ -26,12 +27,6 @@ import { holdKey } from './sealing.ts'
 import type { Complete } from './show-resource.ts'
 import { type ShowingModules, withShownAt } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
-
-/** Most that a page of a list takes in the database, in bytes, unless its first item alone takes more. */
-const PAGE_BYTES = 8 * 1024 * 1024
-
-/** An answer that takes more than this is large. */
-const LARGE_BYTES = 1024 * 1024
 
 /** What records need. */
 interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' | 'now'> {
@@ -122,14 +117,20 @@ export class Records {
     // One more than asked for, to know whether there is a next page.
     const asked = { ...page, limit: limit + 1, withChildren: resource.embeds !== undefined }
     const sizes = await store.read((reader) => reader.sizes(asked))
-    const { count, bytes } = fitting(sizes.slice(0, limit))
-    if (bytes > LARGE_BYTES) await whenLarge()
+    const bytes = sizes.slice(0, limit).map((size) => size.bytes)
+    const count = fitting(bytes, PAGE_BYTES)
+    // How many tunnels are online shows only when they are read.
+    if (resource.live || bytes.slice(0, count).reduce((a, b) => a + b, 0) > LARGE_BYTES) await whenLarge()
     const found = await store.read(async (reader) =>
       this.#complete(reader, resource, count === 0 ? [] : await reader.page({ ...page, limit: count })),
     )
     const records: Complete[] = []
-    for (const each of found) records.push(await withShownAt(each, this.#options))
-    return { records, hasMore: sizes.length > count }
+    const shown = fitting(
+      found.map(({ live }) => refsIn(live)),
+      PAGE_REFS,
+    )
+    for (const each of found.slice(0, shown)) records.push(await withShownAt(each, this.#options))
+    return { records, hasMore: shown < found.length || sizes.length > count }
   }
 
   /** Whether the answer for one resource is large: only an edge can be, with all its routes. */
@@ -324,17 +325,6 @@ export class Records {
   async #live(resource: Resource, fields: Fields): Promise<Complete['live']> {
     return resource.live ? resource.live(fields, this.#options.presence) : {}
   }
-}
-
-/** How many of the first sizes make a page, and what they take together. */
-function fitting(sizes: readonly { readonly bytes: number }[]): { count: number; bytes: number } {
-  let [count, bytes] = [0, 0]
-  for (const size of sizes) {
-    if (count > 0 && bytes + size.bytes > PAGE_BYTES) break
-    count++
-    bytes += size.bytes
-  }
-  return { count, bytes }
 }
 
 /** The kind and id under which a change is announced: data planes load an edge with its routes, and a policy with its rules. */

@@ -30,14 +30,14 @@ type Waiting = (hasTurn: boolean) => void
 export class SharedTurns {
   readonly #options: SharedTurnsOptions
   readonly #taken: Shares
-  readonly #places: Shares
+  readonly #queued: Shares
   /** Those that wait, oldest first, by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: SharedTurnsOptions) {
     this.#options = options
     this.#taken = new Shares(options.atOnce)
-    this.#places = new Shares(options.waiting)
+    this.#queued = new Shares(options.waiting)
   }
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
@@ -45,7 +45,7 @@ export class SharedTurns {
     // While somebody waits who may have more, every place is taken.
     const hasRoom = this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)
     if (hasRoom || this.#isDue(owner)) return this.#begin(owner)
-    const giver = this.#places.giver(owner)
+    const giver = this.#queued.giver(owner)
     if (giver !== undefined) {
       const [oldest] = this.#waiting.get(giver) ?? []
       if (!oldest) return Promise.resolve(false)
@@ -60,7 +60,7 @@ export class SharedTurns {
     const same = this.#waiting.get(owner)
     if (same) same.add(settle)
     else this.#waiting.set(owner, new Set([settle]))
-    this.#places.add(owner, 1)
+    this.#queued.add(owner, 1)
     return promise
   }
 
@@ -109,7 +109,7 @@ export class SharedTurns {
   #remove(owner: string, waiting: Waiting): void {
     const same = this.#waiting.get(owner)
     if (!same?.delete(waiting)) return
-    this.#places.add(owner, -1)
+    this.#queued.add(owner, -1)
     this.#waiting.delete(owner)
     if (same.size > 0) this.#waiting.set(owner, same)
   }

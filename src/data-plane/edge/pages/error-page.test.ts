@@ -57,6 +57,13 @@ describe('every error', () => {
     })
   }
 
+  for (const code of ['EDGE_STARTING', 'LOOK_UP_BUSY', 'NODE_UNREACHABLE'] as const) {
+    test(`${code} asks to come again in a second`, () => {
+      const { head } = errorPage(code, { method: 'GET', headers: new HeaderList() })
+      assert.deepEqual([head.status, head.headers.get('retry-after')], [503, '1'])
+    })
+  }
+
   test('is the same without the ngrok error number, except for that header, in every form', () => {
     const unnumbered = errorPages({ ngrokErrorHeader: false })
     const parts = ({ head, body }: ErrorPage) => ({ ...head, headers: [...head.headers], text: body.toString() })

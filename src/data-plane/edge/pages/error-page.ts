@@ -68,7 +68,7 @@ function formFor(method: string, headers: HeaderList): Form {
 }
 
 /** Errors that pass within a second or so. */
-const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING', 'LOOK_UP_BUSY'])
+const soon: ReadonlySet<VisitorErrorCode> = new Set(['EDGE_STARTING', 'LOOK_UP_BUSY', 'NODE_UNREACHABLE'])
 
 interface PageForm {
   /** Its headers. */

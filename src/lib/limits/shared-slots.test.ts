@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SharedPlaces } from './shared-places.ts'
+import { SharedSlots } from './shared-slots.ts'
 
 test('one owner has all places until another wants some; then its oldest give way', () => {
-  const places = new SharedPlaces<string>(8)
+  const places = new SharedSlots<string>(8)
   for (let i = 0; i < 8; i++) assert.equal(places.take(`a${i}`, 'a'), undefined)
   assert.equal(places.take('a8', 'a'), 'a0', 'its own oldest')
   assert.deepEqual(
@@ -15,7 +15,7 @@ test('one owner has all places until another wants some; then its oldest give wa
 })
 
 test('a place that was given back is free, and is given back once', () => {
-  const places = new SharedPlaces<string>(2)
+  const places = new SharedSlots<string>(2)
   places.take('a', 'x')
   places.take('b', 'y')
   for (let i = 0; i < 2; i++) places.leave('a')

@@ -1,0 +1,25 @@
+/** Where a page of a list ends before its limit. */
+
+/** Most that the items of a page take in the database, in bytes. */
+export const PAGE_BYTES = 8 * 1024 * 1024
+
+/** Most references to what is online, and to groups, that a page shows: they take as much. */
+export const PAGE_REFS = 50_000
+
+/** An answer that takes more than this in the database, in bytes, is large. */
+export const LARGE_BYTES = 1024 * 1024
+
+/** How many of these make a page, by their sizes: at least one. */
+export function fitting(sizes: readonly number[], most: number): number {
+  let sum = 0
+  for (const [i, size] of sizes.entries()) {
+    sum += size
+    if (i > 0 && sum > most) return i
+  }
+  return sizes.length
+}
+
+/** How many references an item shows. */
+export function refsIn(shown: Readonly<Record<string, unknown>>): number {
+  return Object.values(shown).reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0)
+}
