@@ -8,6 +8,9 @@ import { shared } from '../../model/shared.ts'
 const MAX_WAITING = 1000
 const WAIT_MS = 60_000
 
+/** How long a caller may read nothing of its answer, in milliseconds. */
+const STALL_MS = 30_000
+
 export class LargeAnswers {
   readonly #turns = new SharedTurns({
     ...{ atOnce: shared.largeAnswers.most, each: 1 },
@@ -24,6 +27,7 @@ export class LargeAnswers {
     const over = (): void => this.#turns.over(owner)
     if (!answer.closed) {
       answer.once('close', over)
+      answer.setTimeout(STALL_MS, () => answer.destroy())
       return
     }
     over()
