@@ -45,6 +45,11 @@ export const shared = {
     ...{ most: 32, unit: 'that wait at each node', by: 'user or bot' },
     atBound: 'the oldest gets 429 with `Retry-After`',
   },
+  storedLogins: {
+    what: 'logins of visitors',
+    ...{ most: 250_000, unit: 'in the database', by: 'edge or endpoint' },
+    atBound: 'the longest absent of the largest log in again',
+  },
   loginLookUps: {
     what: 'look-ups of logins',
     ...{
