@@ -30,14 +30,14 @@ type Waiting = (hasTurn: boolean) => void
 export class SharedTurns {
   readonly #options: SharedTurnsOptions
   readonly #taken: Shares
-  readonly #places: Shares
+  readonly #queued: Shares
   /** Those that wait, by owner and source, oldest first; the owner and the source whose turn is next come first. */
   readonly #waiting = new Map<string, Map<string, Set<Waiting>>>()
 
   constructor(options: SharedTurnsOptions) {
     this.#options = options
     this.#taken = new Shares(options.atOnce)
-    this.#places = new Shares(options.waiting)
+    this.#queued = new Shares(options.waiting)
   }
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
@@ -45,7 +45,7 @@ export class SharedTurns {
     // While somebody waits who may have more, every place is taken.
     const hasRoom = this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)
     if (hasRoom || this.#isDue(owner)) return this.#begin(owner)
-    const giver = this.#places.giver(owner)
+    const giver = this.#queued.giver(owner)
     if (giver !== undefined) {
       const [from, waiting] = largestOf(this.#waiting.get(giver))
       const [oldest] = waiting
@@ -61,7 +61,7 @@ export class SharedTurns {
     const sources = this.#waiting.get(owner) ?? new Map<string, Set<Waiting>>()
     const same = sources.get(source) ?? new Set()
     this.#waiting.set(owner, sources.set(source, same.add(settle)))
-    this.#places.add(owner, 1)
+    this.#queued.add(owner, 1)
     return promise
   }
 
@@ -112,7 +112,7 @@ export class SharedTurns {
     const sources = this.#waiting.get(owner)
     const same = sources?.get(source)
     if (!sources || !same?.delete(waiting)) return
-    this.#places.add(owner, -1)
+    this.#queued.add(owner, -1)
     putLast(sources, source, same)
     putLast(this.#waiting, owner, sources)
   }
