@@ -36,6 +36,26 @@ export const shared = {
     },
     atBound: 'waits up to 15 s, then error 802',
   },
+  samlDocuments: {
+    what: 'SAML documents',
+    ...{ most: 256, unit: 'that wait at each worker', by: 'owner of the edge, and then source' },
+    atBound: 'the oldest of the largest source gets 503',
+  },
+  longChecks: {
+    what: 'documents that take long to check',
+    ...{ most: 256, unit: 'that wait at each node', by: 'user or bot' },
+    atBound: 'the oldest gets 429 with `Retry-After`, a bind error 802',
+  },
+  keyMaking: {
+    what: 'SSH keys to be made',
+    ...{ most: 32, unit: 'that wait at each node', by: 'user or bot' },
+    atBound: 'the oldest gets 429 with `Retry-After`',
+  },
+  storedLogins: {
+    what: 'logins of visitors',
+    ...{ most: 250_000, unit: 'in the database', by: 'edge or endpoint' },
+    atBound: 'the longest absent of the largest log in again',
+  },
   loginLookUps: {
     what: 'look-ups of logins',
     ...{

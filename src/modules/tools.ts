@@ -22,6 +22,8 @@ export interface ModuleTools
    * as none of them changes.
    */
   readonly key: string
+  /** The owner of the edge; that of an endpoint is the owner of its credential. */
+  readonly owner: string
   /** Circuit breakers of the other data planes of this node; absent when there is only one. */
   readonly breakers?: BreakerTwins | undefined
   /** The key that signs requests to identity providers; made on first use. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { BadValue } from '../../lib/shape/check.ts'
-import { WorkerPool } from '../../lib/threads/worker-pool.ts'
+import { type LaneOptions, WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { BindRefusal } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
 import { agentModules } from '../../modules/agent-options/options.ts'
@@ -12,10 +12,10 @@ import { formsOf } from '../../modules/spellings.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { Documents } from './check-documents.ts'
 
-function start(t: TestContext, limitMs?: number): { documents: Documents; pool: WorkerPool } {
+function start(t: TestContext, options: LaneOptions = {}): { documents: Documents; pool: WorkerPool } {
   const pool = new WorkerPool(new URL('../../server/compose/control-thread.ts', import.meta.url))
   t.after(() => pool.close())
-  return { pool, documents: new Documents(pool, limitMs === undefined ? {} : { limitMs }) }
+  return { pool, documents: new Documents(pool, options) }
 }
 
 function read(documents: Documents, spelling: string, config: Record<string, unknown>, owner = 'usr_1') {
@@ -70,7 +70,7 @@ test('a policy is never checked on this thread, in either spelling', async (t) =
 })
 
 test('a document that takes too long is refused by name', async (t) => {
-  const { documents } = start(t, 5)
+  const { documents } = start(t, { limitMs: 5 })
   const slow = { value: '}'.repeat(64 * 1024) }
   await assert.rejects(read(documents, 'traffic_policy', slow), (error) => {
     assert.ok(error instanceof Refusal)
@@ -81,7 +81,7 @@ test('a document that takes too long is refused by name', async (t) => {
 })
 
 test('a caller that sends more than can wait is asked to retry later', async (t) => {
-  const { documents } = start(t)
+  const { documents } = start(t, { waiting: 32 })
   const all = Array.from({ length: 60 }, () => read(documents, 'user_agent_filter', { allow: dear, deny: [] }))
   const others = read(documents, 'user_agent_filter', { allow: dear, deny: [] }, 'usr_2')
   const outcomes = await Promise.allSettled(all)

@@ -15,6 +15,7 @@ import {
 import { refusals } from '../../model/agent-errors.ts'
 import { type AgentModules, BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
+import { shared } from '../../model/shared.ts'
 import { agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
@@ -34,7 +35,7 @@ export class Documents {
   readonly #lane: WorkerLane
 
   constructor(threads: WorkerPool, options?: LaneOptions) {
-    this.#lane = threads.lane('document', options)
+    this.#lane = threads.lane('document', { waiting: shared.longChecks.most, ...options })
   }
 
   /**

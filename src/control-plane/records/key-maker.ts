@@ -3,6 +3,7 @@
 import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.ts'
 import { type WorkerLane, type WorkerPool, WorkRefused, WorkTooHeavy } from '../../lib/threads/worker-pool.ts'
 import { Refusal } from '../../model/errors.ts'
+import { shared } from '../../model/shared.ts'
 
 /**
  * Time limit, in milliseconds. A key of 4096 bits takes about a second, but many times that with bad luck on a busy machine.
@@ -16,7 +17,7 @@ export class KeyMaker {
   readonly #lane: WorkerLane
 
   constructor(threads: WorkerPool) {
-    this.#lane = threads.lane('key', { limitMs: KEY_LIMIT_MS })
+    this.#lane = threads.lane('key', { limitMs: KEY_LIMIT_MS, waiting: shared.keyMaking.most })
   }
 
   /** `owner` is charged for the work. */

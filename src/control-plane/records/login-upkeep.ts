@@ -1,5 +1,6 @@
 /** Removes ended logins, logins beyond the limits, and expired used answers: in the background, a few at a time. */
 import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'
+import { shared } from '../../model/shared.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { ControlTools } from '../store/control-tools.ts'
@@ -18,10 +19,13 @@ const ANSWERS_AT_A_TIME = 2000
 const BATCHES = 50
 
 /**
- * Most logins, and most users. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting takes the
- * database a tenth of a second. The longest absent go first, and have to log in again.
+ * Most logins, and most users. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting takes the database a tenth of
+ * a second. The longest absent at the edges with most logins go first, and have to log in again.
  */
-const MAX_KEPT = 250_000
+const { most: MAX_KEPT } = shared.storedLogins
+
+/** How many edges give up logins in one round: for each the database reads the table once. */
+const EDGES_A_ROUND = 10
 
 export interface LoginUpkeepOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
   /** Smaller ones are for tests. */
@@ -66,13 +70,30 @@ export class LoginUpkeep {
       await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeAnswers(now, limit), ANSWERS_AT_A_TIME)
       const sessions = await store.read(({ logins }) => logins.count('login_sessions'))
-      await this.#remove(sessions - maxKept, applicationSessions.kind, (logins, limit) =>
-        logins.removeUnseen(Number.MAX_SAFE_INTEGER, limit),
-      )
+      if (sessions > maxKept) await this.#shareOut(sessions - maxKept)
       const users = await store.read(({ logins }) => logins.count('login_users'))
-      await this.#remove(users - maxKept, applicationUsers.kind, (logins, limit) => logins.removeOldestUsers(limit))
+      // There are no more users with logins than logins; the others only stand in lists.
+      await this.#remove(users - maxKept, applicationUsers.kind, (logins, limit) => logins.removeUnusedUsers(limit))
     } catch (err) {
       log.warn({ err }, 'cannot remove expired logins; retrying')
+    }
+  }
+
+  /** Removes that many logins, of the edges with most of them (D104). */
+  async #shareOut(excess: number): Promise<void> {
+    const { store } = this.#options
+    const edges = await store.read(({ logins }) => logins.largestEdges(EDGES_A_ROUND + 1))
+    const level = levelOf(
+      edges.map(({ count }) => count),
+      Math.min(excess, BATCHES * AT_A_TIME),
+    )
+    for (const { edgeId, count } of edges.slice(0, EDGES_A_ROUND)) {
+      if (count <= level) return
+      const ids = await store.read(({ logins }) => logins.longestUnseen(edgeId, Math.min(count - level, excess)))
+      for (let i = 0; i < ids.length && !this.#isStopped; i += AT_A_TIME) {
+        const some = ids.slice(i, i + AT_A_TIME)
+        await this.#remove(some.length, applicationSessions.kind, (logins) => logins.removeSessions(some))
+      }
     }
   }
 
@@ -90,4 +111,15 @@ export class LoginUpkeep {
       if (gone.length < limit) return
     }
   }
+}
+
+/** How many each may keep so that all give up `excess` together: those with more give up the rest. `counts` fall. */
+function levelOf(counts: readonly number[], excess: number): number {
+  let sum = 0
+  for (const [i, count] of counts.entries()) {
+    sum += count
+    const level = Math.floor((sum - excess) / (i + 1))
+    if (level >= (counts[i + 1] ?? 0)) return Math.max(0, level)
+  }
+  return 0
 }

@@ -24,7 +24,8 @@ describe('logins', () => {
     beforeEach(async () => {
       store = await openStore(url)
       await store.write(async ({ logins }) => {
-        while ((await logins.removeOldestUsers(1000)).length > 0);
+        while ((await logins.removeUnseen(Number.MAX_SAFE_INTEGER, 1000)).length > 0);
+        while ((await logins.removeUnusedUsers(1000)).length > 0);
         await logins.removeAnswers(Number.MAX_SAFE_INTEGER, 10_000)
       })
       node = await loginNode(store)
@@ -304,6 +305,33 @@ describe('logins', () => {
         [false, true, true],
       )
       assert.ok(await small.sessions.find(placeOf({ secret: 'd' })))
+      await small.close()
+    })
+
+    test('are shared by edge: the edges with most of them give up those that were idle for longest', async () => {
+      const small = await loginNode(store, { maxKept: 60 })
+      // The longest absent of all are at the smallest edge.
+      const made: string[] = []
+      for (const [edgeId, count] of [
+        ['edghts_few', 10],
+        ['edghts_many', 45],
+        ['edghts_most', 65],
+      ] as const) {
+        for (let i = 0; i < count; i++) {
+          const secret = `${edgeId} ${i}`
+          const at = START + made.push(secret)
+          await small.sessions.begin(placeOf({ secret, edgeId }), loginAt(at, { user: { id: secret } }), originOf())
+        }
+      }
+      await small.upkeep.tidy()
+      const left = await store.read(({ logins }) => logins.sessions({ limit: 1000 }))
+      const counts = Object.fromEntries(
+        [...Map.groupBy(left, (each) => each.edge_id)].map(([id, all]) => [id, all.length]),
+      )
+      assert.deepEqual(counts, { edghts_few: 10, edghts_many: 25, edghts_most: 25 })
+      const kept = new Set(left.map(({ created_at }) => made[created_at - START - 1]))
+      assert.deepEqual([kept.has('edghts_most 39'), kept.has('edghts_most 40')], [false, true])
+      assert.equal(await store.read(({ logins }) => logins.count('login_users')), 60)
       await small.close()
     })
 

@@ -65,4 +65,28 @@ export class LoginReader extends Queries {
       .executeTakeFirstOrThrow()
     return row.count
   }
+
+  /** The edges with most logins, the largest first, and how many each has. Reads the whole table. */
+  async largestEdges(limit: number): Promise<{ readonly edgeId: string; readonly count: number }[]> {
+    return this.db
+      .selectFrom('login_sessions')
+      .select((eb) => ['edge_id as edgeId', eb.fn.countAll<number>().as('count')])
+      .groupBy('edge_id')
+      .orderBy('count', 'desc')
+      .orderBy('edge_id')
+      .limit(limit)
+      .execute()
+  }
+
+  /** The logins of an edge that were unseen for longest. Reads the whole table. */
+  async longestUnseen(edgeId: string, limit: number): Promise<string[]> {
+    const rows = await this.db
+      .selectFrom('login_sessions')
+      .select('id')
+      .where('edge_id', '=', edgeId)
+      .orderBy('last_seen_at')
+      .limit(limit)
+      .execute()
+    return rows.map(({ id }) => id)
+  }
 }

@@ -85,7 +85,11 @@ export class LoginWriter extends LoginReader {
   }
 
   async removeSession(id: string): Promise<boolean> {
-    return (await this.#remove((eb) => eb('id', '=', id))).length > 0
+    return (await this.removeSessions([id])).length > 0
+  }
+
+  async removeSessions(ids: readonly string[]): Promise<string[]> {
+    return this.#remove((eb) => eb('id', 'in', ids))
   }
 
   /** Removes a user with all its logins. */
@@ -138,9 +142,10 @@ export class LoginWriter extends LoginReader {
     return this.#removeFirst('login_sessions', 'last_seen_at', sql`last_seen_at < ${time}`, limit)
   }
 
-  /** Removes the users that were unseen for longest, with their logins. */
-  async removeOldestUsers(limit: number): Promise<string[]> {
-    return this.#removeFirst('login_users', 'last_seen_at', sql`1 = 1`, limit)
+  /** Removes users without a login, at most `limit`, longest unseen first. */
+  async removeUnusedUsers(limit: number): Promise<string[]> {
+    const isUnused = sql`not exists (select 1 from login_sessions where login_sessions.user_id = first.id)`
+    return this.#removeFirst('login_users', 'last_seen_at', isUnused, limit)
   }
 
   /**

@@ -30,7 +30,7 @@ const KEY_BYTES = 32
 /** Signs requests that are never sent; slow to create. */
 let requestKey: Promise<RequestKey> | undefined
 
-export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key'> {
+export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key' | 'owner'> {
   const { asked, policy, region, now, counters, limitPart, onFetch } = options
   const { login } = asked
   return {
@@ -47,7 +47,7 @@ export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key'> {
     expression: (text) => new PolicyExpressions().parse(text),
     requestKey: () => (requestKey ??= makeRequestKey(now())),
     // This does not run on the server's event loop.
-    samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),
+    samlDocuments: samlDocuments((_sharer, work) => doSamlWork(work)),
     dryRun: { policy, login },
   }
 }

@@ -31,7 +31,7 @@ type BackendPart = { readonly backend: Backend }
 
 export interface Compiling {
   readonly reach: Reach
-  readonly tools: Omit<ModuleTools, 'key'>
+  readonly tools: Omit<ModuleTools, 'key' | 'owner'>
   /** The version that is served now. */
   readonly previous?: CompiledEdge | undefined
   /** Wraps each module, for a dry run that reports what modules do. */
@@ -53,7 +53,7 @@ export interface Wanted {
 export function* compileEdge(config: EdgeConfig, compiling: Compiling): Generator<Wanted, CompiledEdge, void> {
   const { reach, previous } = compiling
   const parts = new Map<string, Part>()
-  const keeping = { ...compiling, edgeId: config.id, parts }
+  const keeping = { ...compiling, edgeId: config.id, ownerId: config.ownerId ?? config.id, parts }
   const backendOf = (partOf: string, settings: ModuleSettings): Backend | undefined => {
     // Only the backend module itself puts a plan under this name.
     const plan = settings.backend as BackendPlan | undefined
@@ -153,6 +153,7 @@ function compileRoute(id: string, edge: readonly Phases[], route: Compiled, back
 
 interface Keeping extends Compiling {
   readonly edgeId: string
+  readonly ownerId: string
   /** Gets those that are compiled now, and those of the former version that stay. */
   readonly parts: Map<string, Part>
 }
@@ -160,7 +161,7 @@ interface Keeping extends Compiling {
 function* compileModules(
   partOf: string,
   { modules: settings, broken: known }: Pick<EdgeConfig, 'modules' | 'broken'>,
-  { edgeId, parts, previous, tools, watch = (_, compiled) => compiled }: Keeping,
+  { edgeId, ownerId, parts, previous, tools, watch = (_, compiled) => compiled }: Keeping,
 ): Generator<Wanted, Compiled, void> {
   const phases: Phases[] = []
   let broken: string | undefined
@@ -176,7 +177,7 @@ function* compileModules(
       if (!before && (patterns || expressions)) {
         yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
       }
-      const keyed = { ...tools, key: `${edgeId} ${key}` }
+      const keyed = { ...tools, key: `${edgeId} ${key}`, owner: ownerId }
       const compiled = before?.phases ?? (steps ? yield* resting(steps(own, keyed)) : compile(own, keyed))
       const part = before ?? { phases: nameFaults(name, watch(name, compiled)) }
       parts.set(key, part)

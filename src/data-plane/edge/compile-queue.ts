@@ -16,7 +16,7 @@ import { type CompiledEdge, compileEdge, type Wanted } from './compile-edge.ts'
 
 export interface CompileQueueOptions {
   readonly reach: Reach
-  readonly tools: Omit<ModuleTools, 'search' | 'expression' | 'key'>
+  readonly tools: Omit<ModuleTools, 'search' | 'expression' | 'key' | 'owner'>
   /** Compiles patterns off the event loop. */
   readonly compilePatterns: (patterns: readonly string[]) => Promise<PatternProgram>
   /** Parses expressions off the event loop. */

@@ -13,11 +13,12 @@ class Takers {
     this.turns = new SharedTurns({ atOnce, waiting, waitMs, each, always })
   }
 
-  async take(owner: string, count: number): Promise<void> {
+  async take(owner: string, count: number, source?: string): Promise<void> {
+    const name = source === undefined ? owner : `${owner} from ${source}`
     for (let i = 0; i < count; i++) {
-      const turn = this.turns.take(owner)
-      if (turn === true) this.come.push(owner)
-      else void turn.then((hasTurn) => (hasTurn ? this.come : this.refused).push(owner))
+      const turn = this.turns.take(owner, source)
+      if (turn === true) this.come.push(name)
+      else void turn.then((hasTurn) => (hasTurn ? this.come : this.refused).push(name))
     }
     await nextRound()
   }
@@ -97,6 +98,24 @@ describe('shared turns', () => {
     assert.deepEqual(takers.counts(takers.come), { a: 9, b: 3, c: 1 })
     await takers.over('b')
     assert.deepEqual(takers.counts(takers.come), { a: 9, b: 4, c: 1 })
+  })
+
+  test('of one owner go to its sources in turn, of which the largest gives up first', async () => {
+    const takers = new Takers({ atOnce: 1, waiting: 6 })
+    await takers.take('a', 1)
+    for (const [source, count] of [
+      ['x', 4],
+      ['y', 2],
+    ] as const)
+      await takers.take('a', count, source)
+    await takers.take('a', 1, 'z')
+    assert.deepEqual(takers.refused, ['a from x'])
+    takers.come.length = 0
+    await takers.over('a', 6)
+    assert.deepEqual(
+      takers.come,
+      ['y', 'x', 'z', 'y', 'x', 'x'].map((source) => `a from ${source}`),
+    )
   })
 
   test('that do not come in time are given up', async (t) => {

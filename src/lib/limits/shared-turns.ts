@@ -4,7 +4,7 @@ import { Shares } from './shares.ts'
 interface SharedTurnsOptions {
   /** Most turns at once. */
   readonly atOnce: number
-  /** Most that wait for a turn; beyond that, the owner with most of them gives up its oldest. */
+  /** Most that wait for a turn; beyond that, the owner with most of them gives up the oldest of its largest source. */
   readonly waiting: number
   /** How long one waits, in milliseconds. */
   readonly waitMs: number
@@ -20,7 +20,7 @@ type Waiting = (hasTurn: boolean) => void
 /**
  * @example
  * const turns = new SharedTurns({ atOnce: 100, waiting: 1000, waitMs: 2000 })
- * if (!(await turns.take(owner))) return busy()
+ * if (!(await turns.take(owner, source))) return busy()
  * try {
  *   await work()
  * } finally {
@@ -31,8 +31,8 @@ export class SharedTurns {
   readonly #options: SharedTurnsOptions
   readonly #taken: Shares
   readonly #queued: Shares
-  /** Those that wait, oldest first, by owner; the owner whose turn is next comes first. */
-  readonly #waiting = new Map<string, Set<Waiting>>()
+  /** Those that wait, by owner and source, oldest first; the owner and the source whose turn is next come first. */
+  readonly #waiting = new Map<string, Map<string, Set<Waiting>>>()
 
   constructor(options: SharedTurnsOptions) {
     this.#options = options
@@ -41,25 +41,26 @@ export class SharedTurns {
   }
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
-  take(owner: string): true | Promise<boolean> {
+  take(owner: string, source = ''): true | Promise<boolean> {
     // While somebody waits who may have more, every place is taken.
     const hasRoom = this.#taken.used < this.#options.atOnce && this.#mayHaveMore(owner)
     if (hasRoom || this.#isDue(owner)) return this.#begin(owner)
     const giver = this.#queued.giver(owner)
     if (giver !== undefined) {
-      const [oldest] = this.#waiting.get(giver) ?? []
+      const [from, waiting] = largestOf(this.#waiting.get(giver))
+      const [oldest] = waiting
       if (!oldest) return Promise.resolve(false)
-      this.#leave(giver, oldest)
+      this.#leave(giver, from, oldest)
     }
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => this.#leave(owner, settle), this.#options.waitMs).unref()
+    const timer = setTimeout(() => this.#leave(owner, source, settle), this.#options.waitMs).unref()
     const settle: Waiting = (hasTurn) => {
       clearTimeout(timer)
       resolve(hasTurn)
     }
-    const same = this.#waiting.get(owner)
-    if (same) same.add(settle)
-    else this.#waiting.set(owner, new Set([settle]))
+    const sources = this.#waiting.get(owner) ?? new Map<string, Set<Waiting>>()
+    const same = sources.get(source) ?? new Set()
+    this.#waiting.set(owner, sources.set(source, same.add(settle)))
     this.#queued.add(owner, 1)
     return promise
   }
@@ -69,9 +70,10 @@ export class SharedTurns {
     this.#taken.add(owner, -1)
     const due = this.#isDue(owner) ? owner : undefined
     const next = this.#taken.used < this.#options.atOnce ? this.#next() : due
-    const [first] = this.#waiting.get(next ?? '') ?? []
-    if (next === undefined || !first) return
-    this.#remove(next, first)
+    const [from] = this.#waiting.get(next ?? '') ?? []
+    const [first] = from?.[1] ?? []
+    if (next === undefined || !from || !first) return
+    this.#remove(next, from[0], first)
     this.#begin(next)
     first(true)
   }
@@ -100,17 +102,29 @@ export class SharedTurns {
     return first
   }
 
-  #leave(owner: string, waiting: Waiting): void {
-    this.#remove(owner, waiting)
+  #leave(owner: string, source: string, waiting: Waiting): void {
+    this.#remove(owner, source, waiting)
     waiting(false)
   }
 
-  /** The owner's next one comes after those of all others. */
-  #remove(owner: string, waiting: Waiting): void {
-    const same = this.#waiting.get(owner)
-    if (!same?.delete(waiting)) return
+  /** The next one of the owner, and of the source, comes after those of all others. */
+  #remove(owner: string, source: string, waiting: Waiting): void {
+    const sources = this.#waiting.get(owner)
+    const same = sources?.get(source)
+    if (!sources || !same?.delete(waiting)) return
     this.#queued.add(owner, -1)
-    this.#waiting.delete(owner)
-    if (same.size > 0) this.#waiting.set(owner, same)
+    putLast(sources, source, same)
+    putLast(this.#waiting, owner, sources)
   }
+}
+
+function putLast<T extends { readonly size: number }>(all: Map<string, T>, key: string, value: T): void {
+  all.delete(key)
+  if (value.size > 0) all.set(key, value)
+}
+
+function largestOf(sources: ReadonlyMap<string, ReadonlySet<Waiting>> = new Map()): [string, ReadonlySet<Waiting>] {
+  let largest: [string, ReadonlySet<Waiting>] = ['', new Set()]
+  for (const each of sources) if (each[1].size > largest[1].size) largest = each
+  return largest
 }

@@ -134,24 +134,30 @@ test('work that throws gives an error, and its thread runs on', async (t) => {
   assert.equal(pool.threads, 1)
 })
 
-test('a limited amount of work of one owner may wait, and that of others is still accepted', async (t) => {
+test('a limited amount of work may wait, and that of another owner is still accepted', async (t) => {
   const { run } = start(t)
   const { work, open } = gate()
-  const taken = [run('a', work), ...Array.from({ length: 32 }, () => run('a', { say: 'waited' }))]
-  await assert.rejects(run('a', { say: 'one too many' }), WorkRefused)
+  const taken = [run('a', work), ...Array.from({ length: 256 }, () => run('a', { say: 'waited' }))]
   assert.equal(await run('b', { say: 'b' }), 'b')
+  // The oldest one gives way to a later one of its owner.
+  const [, oldest] = taken
+  taken.push(run('a', { say: 'later' }))
+  await assert.rejects(oldest ?? Promise.resolve(), WorkRefused)
   open()
-  assert.equal((await Promise.all(taken)).length, 33)
+  const outcomes = await Promise.allSettled(taken)
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 257)
 })
 
-test('a limited amount of work of all owners may wait', async (t) => {
+test('of more work than may wait, the owner with most of it gives up', async (t) => {
   const { run } = start(t)
   const gates = [gate(), gate()]
-  const taken = gates.map(({ work }, i) => run(`busy ${i}`, work))
-  for (let i = 0; i < 256; i++) taken.push(run(`owner ${i}`, { say: '' }))
-  await assert.rejects(run('late', { say: '' }), WorkRefused)
+  const busy = gates.map(({ work }, i) => run(`busy ${i}`, work))
+  const taken = Promise.allSettled(Array.from({ length: 256 }, () => run('a', { say: '' })))
+  const others = Array.from({ length: 64 }, (_, i) => run(`owner ${i % 4}`, { say: '' }))
   for (const { open } of gates) open()
-  await Promise.all(taken)
+  await Promise.all([...busy, ...others])
+  const outcomes = await taken
+  assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 64)
 })
 
 test('work that waits at the close is refused', async (t) => {

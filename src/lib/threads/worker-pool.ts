@@ -1,5 +1,6 @@
 /** Runs long work on worker threads that all kinds of work share. */
 import { Worker } from 'node:worker_threads'
+import { SharedTurns } from '../limits/shared-turns.ts'
 import { threadEnv } from './thread-env.ts'
 
 /** The work exceeded its limit of time or memory, and its thread was ended. */
@@ -24,29 +25,24 @@ export class WorkRefused extends Error {
 export interface LaneOptions {
   /** How much CPU time one piece may take, in milliseconds. */
   readonly limitMs?: number
+  /** How many pieces may wait. */
+  readonly waiting?: number
 }
 
 /** In milliseconds: ample for the work that we accept, short for a waiting caller. */
 export const WORK_LIMIT_MS = 3000
 /** On a busy machine a thread gets little CPU time: work may last this many times its limit, and no longer. */
 const LONGEST_TIMES = 5
-/** Threads of one kind of work. An owner uses at most one of them, so that a second owner need not wait for the first. */
-const THREADS = 2
-/** Pieces of one owner that may wait: deployment tools send several at a time. */
-const MAX_WAITING_OF_OWNER = 32
 /** Waiting pieces of all owners of a kind: each holds a document of up to 1 MiB. */
 const MAX_WAITING = 256
+/** How long a piece waits for its turn, in milliseconds: by then whoever sent it has gone. */
+const WAIT_MS = 5 * 60_000
+/** Threads of one kind of work. An owner uses at most one of them, so that a second owner need not wait for the first. */
+const THREADS = 2
 /** How long a thread may take to load the code for a kind of work, in milliseconds. */
 const START_LIMIT_MS = 30_000
 /** Memory of one thread, in MiB; its code takes about 30. */
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
-
-interface Piece {
-  readonly owner: string
-  readonly work: unknown
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: Error) => void
-}
 
 /**
  * Each kind of work has a lane of its own: one piece at a time for each owner, within limits of time and memory, and without
@@ -74,8 +70,8 @@ export class WorkerPool {
   }
 
   /** Takes work of one kind, which is in the table of the entry. */
-  lane(kind: string, { limitMs = WORK_LIMIT_MS }: LaneOptions = {}): WorkerLane {
-    const lane = new WorkerLane((work) => this.#run(kind, work, limitMs))
+  lane(kind: string, { limitMs = WORK_LIMIT_MS, waiting = MAX_WAITING }: LaneOptions = {}): WorkerLane {
+    const lane = new WorkerLane((work) => this.#run(kind, work, limitMs), waiting)
     this.#lanes.push(lane)
     return lane
   }
@@ -104,67 +100,32 @@ export class WorkerPool {
 /** The work of one kind. */
 export class WorkerLane {
   readonly #onThread: (work: unknown) => Promise<unknown>
-  /** Waiting pieces by owner; the owner served last comes last. */
-  readonly #waiting = new Map<string, Piece[]>()
-  #waitingCount = 0
-  /** Owners with a piece on a thread. */
-  readonly #served = new Set<string>()
+  readonly #turns: SharedTurns
   #isClosed = false
 
-  constructor(onThread: (work: unknown) => Promise<unknown>) {
+  constructor(onThread: (work: unknown) => Promise<unknown>, waiting: number) {
     this.#onThread = onThread
+    this.#turns = new SharedTurns({ atOnce: THREADS, each: 1, waiting, waitMs: WAIT_MS })
   }
 
-  /** Resolves with the result of `work`; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. */
-  run(owner: string, work: unknown): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const queue = this.#waiting.get(owner) ?? []
-      const isFull = queue.length >= MAX_WAITING_OF_OWNER || this.#waitingCount >= MAX_WAITING
-      if (isFull || this.#isClosed) return reject(new WorkRefused())
-      queue.push({ owner, work, resolve, reject })
-      this.#waiting.set(owner, queue)
-      this.#waitingCount++
-      this.#serveNext()
-    })
+  /**
+   * Resolves with the result of `work`; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. Work of an owner is
+   * shared by source.
+   */
+  async run(owner: string, work: unknown, source?: string): Promise<unknown> {
+    const turn = this.#isClosed ? Promise.resolve(false) : this.#turns.take(owner, source)
+    if (turn !== true && !(await turn)) throw new WorkRefused()
+    try {
+      if (this.#isClosed) throw new WorkRefused()
+      return await this.#onThread(work)
+    } finally {
+      this.#turns.over(owner)
+    }
   }
 
-  /** Refuses what still waits. */
+  /** Refuses what still waits, once the work under way has ended. */
   close(): void {
     this.#isClosed = true
-    for (const queue of this.#waiting.values()) for (const { reject } of queue) reject(new WorkRefused())
-    this.#waiting.clear()
-  }
-
-  #serveNext(): void {
-    while (this.#served.size < THREADS && !this.#isClosed) {
-      const piece = this.#take()
-      if (!piece) return
-      void this.#serve(piece)
-    }
-  }
-
-  /** The next piece of the owner whose turn it is. */
-  #take(): Piece | undefined {
-    for (const [owner, queue] of this.#waiting) {
-      if (this.#served.has(owner)) continue
-      const piece = queue.shift()
-      this.#waiting.delete(owner)
-      if (queue.length > 0) this.#waiting.set(owner, queue)
-      this.#waitingCount--
-      return piece
-    }
-    return undefined
-  }
-
-  async #serve({ owner, work, resolve, reject }: Piece): Promise<void> {
-    this.#served.add(owner)
-    try {
-      resolve(await this.#onThread(work))
-    } catch (error) {
-      reject(error instanceof Error ? error : new Error(String(error)))
-    }
-    this.#served.delete(owner)
-    this.#serveNext()
   }
 }
 

@@ -17,6 +17,7 @@ import { addressesOf, paths } from './addresses.ts'
 import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
 import type { SamlSettings } from './form.ts'
 import type { IdentityProvider } from './metadata.ts'
+import type { Sharer } from './saml-documents.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm } from './sent-form.ts'
 
@@ -46,8 +47,7 @@ interface Sealed extends Pick<LoggedIn, 'user' | 'endsAt'> {
 
 export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
-  /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
-  readonly ownerOf: (ctx: RequestContext) => string
+  readonly sharerOf: (ctx: RequestContext) => Sharer
   /** Part of the context of seals: when the module changes, older sealed answers become useless. */
   readonly seal: string
 }
@@ -61,7 +61,7 @@ export interface AcsParts {
  * Between the two requests the server stores only that the answer was used. So they may reach different nodes, and no script
  * is needed.
  */
-export function assertionConsumer(settings: SamlSettings, { provider, ownerOf, seal }: AcsParts, tools: ModuleTools) {
+export function assertionConsumer(settings: SamlSettings, { provider, sharerOf, seal }: AcsParts, tools: ModuleTools) {
   const { force_authn: forcesAuthn, allow_idp_initiated: allowsUnsolicited, authorized_groups } = settings
   const { now, sealer, sessions, samlDocuments } = tools
 
@@ -78,7 +78,7 @@ export function assertionConsumer(settings: SamlSettings, { provider, ownerOf, s
     const addresses = addressesOf(ctx)
     const idp = await provider().catch(asDown)
     if (isFault(idp)) return idp
-    const read = await samlDocuments.answer(ownerOf(ctx), answer, idp.certificates).catch(asBusy)
+    const read = await samlDocuments.answer(sharerOf(ctx), answer, idp.certificates).catch(asBusy)
     if ('fault' in read) return asLoginFault(read)
     const login = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
     if (isFault(login)) return login

@@ -213,7 +213,7 @@ const forged: Record<string, readonly [code: string, make: (asked: Asked) => Pro
       (await idp.answer(asked)).replace(/<saml:Assertion.*<\/saml:Assertion>/s, '<saml:EncryptedAssertion/>'),
   ],
   'no assertion': [
-    'LOGIN_ANSWER_AMBIGUOUS',
+    'LOGIN_ANSWER_UNSIGNED',
     async (asked) => (await idp.answer(asked)).replace(/<saml:Assertion.*<\/saml:Assertion>/s, ''),
   ],
   'the root alone signed, and that for another id': [

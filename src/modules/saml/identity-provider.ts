@@ -1,5 +1,4 @@
 /** The identity provider of a route, from metadata in the settings, or from a URL where it is read periodically. */
-import { randomUUID } from 'node:crypto'
 import { SharedRead } from '../../lib/http/shared-read.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { SamlSettings } from './form.ts'
@@ -14,15 +13,13 @@ const STALE_MS = 24 * 3_600_000
 /** The longest metadata that is read, in bytes; the same as for metadata in the settings. */
 const MAX_METADATA_BYTES = 256 * 1024
 
-type Tools = Pick<ModuleTools, 'fetch' | 'now' | 'log' | 'samlDocuments'>
+type Tools = Pick<ModuleTools, 'fetch' | 'now' | 'log' | 'owner' | 'samlDocuments'>
 
 /** Exactly one of the two settings is set. Rejects when the metadata cannot be read or used; then nobody is let in. */
 export function identityProvider(
   { idp_metadata, idp_metadata_url }: Pick<SamlSettings, 'idp_metadata' | 'idp_metadata_url'>,
-  { fetch, now, log, samlDocuments }: Tools,
+  { fetch, now, log, owner, samlDocuments }: Tools,
 ): () => Promise<IdentityProvider> {
-  const owner = randomUUID()
-
   const text = async (): Promise<string> => {
     if (idp_metadata !== '') return idp_metadata
     const { status, body } = await fetch(idp_metadata_url, { headers: { accept: 'application/samlmetadata+xml, */*' } })
@@ -32,7 +29,7 @@ export function identityProvider(
   }
 
   const metadata = new SharedRead(async () => {
-    const provider = await samlDocuments.metadata(owner, await text())
+    const provider = await samlDocuments.metadata({ owner, source: '' }, await text())
     if ('fault' in provider) throw new MetadataFault(provider.reason)
     return provider
   }, now)

@@ -25,7 +25,7 @@ const USED_MS = 3 * REQUEST_MS
 
 /** A signed request names a user, whose logins at this route end in all browsers; so the request needs no cookies. */
 export function logoutPages(
-  { provider, ownerOf }: Pick<AcsParts, 'provider' | 'ownerOf'>,
+  { provider, sharerOf }: Pick<AcsParts, 'provider' | 'sharerOf'>,
   { now, samlDocuments, requestKey }: ModuleTools,
 ): readonly ProviderPage[] {
   const receive = async (
@@ -35,7 +35,7 @@ export function logoutPages(
   ): Promise<RequestVerdict> => {
     const idp = await provider().catch(asDown)
     if (isFault(idp)) return refuse(idp)
-    const read = await samlDocuments.logoutRequest(ownerOf(ctx), sent, idp.certificates).catch(asBusy)
+    const read = await samlDocuments.logoutRequest(sharerOf(ctx), sent, idp.certificates).catch(asBusy)
     if ('fault' in read) return refuse(asLoginFault(read))
     const { id, nameId, issuer, destination, issueInstant, notOnOrAfter } = read
     const addresses = addressesOf(ctx)

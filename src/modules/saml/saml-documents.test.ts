@@ -14,31 +14,32 @@ const idp = await TestIdp.make()
 const pool = new WorkerPool(new URL('../../server/compose/data-thread.ts', import.meta.url))
 after(() => pool.close())
 const lane = pool.lane('saml', { limitMs: 60_000 })
-const threads = samlDocuments((owner, work) => lane.run(owner, work))
+const threads = samlDocuments(({ owner, source }, work) => lane.run(owner, work, source))
+const a = { owner: 'usr_a', source: '192.0.2.1' }
 
 const asked = { requestId: '_1', relayState: '', acs: 'https://a.example.com/acs', entityId: 'https://a.example.com/' }
 const certificates = [idp.key.certificate]
 const base64 = (xml: string): string => Buffer.from(xml).toString('base64')
 
 test('metadata, answers and logout requests are read', async () => {
-  const provider = await threads.metadata('a', idp.metadata)
+  const provider = await threads.metadata(a, idp.metadata)
   assert.ok(!('fault' in provider))
   assert.deepEqual(provider.certificates, certificates)
-  const answer = await threads.answer('a', base64(await idp.answer(asked)), certificates)
+  const answer = await threads.answer(a, base64(await idp.answer(asked)), certificates)
   assert.ok(!('fault' in answer))
   assert.deepEqual(answer.assertion.nameIds, ['ada'])
   const request = idp.logoutForm('https://a.example.com/slo', { logoutNameID: 'ada' })
-  const logout = await threads.logoutRequest('a', { binding: 'post', request }, certificates)
+  const logout = await threads.logoutRequest(a, { binding: 'post', request }, certificates)
   assert.ok(!('fault' in logout))
   assert.equal(logout.nameId, 'ada')
 })
 
 test('faults are returned as values', async () => {
-  assert.deepEqual(await threads.metadata('a', '<a>'), {
+  assert.deepEqual(await threads.metadata(a, '<a>'), {
     fault: 'unreadable',
     reason: 'metadata must be XML that is well-formed and has no DTD; line 1: it ends before its elements are closed',
   })
-  assert.deepEqual(await threads.answer('a', '!', certificates), { fault: 'unreadable', reason: 'it is not base64' })
+  assert.deepEqual(await threads.answer(a, '!', certificates), { fault: 'unreadable', reason: 'it is not base64' })
 })
 
 /** Just below what a form can hold. */
@@ -63,7 +64,7 @@ for (const [what, xml] of Object.entries(heavy)) {
     const text = base64(xml)
     const probe = new TurnProbe()
     try {
-      await threads.answer('a', text, certificates)
+      await threads.answer(a, text, certificates)
       const { cpuMs, collectorMs } = probe.take()
       assert.ok(cpuMs - collectorMs < MAX_TURN, `a turn took ${Math.round(cpuMs)} ms`)
     } finally {

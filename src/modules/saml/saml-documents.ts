@@ -4,12 +4,19 @@ import { type AnswerFault, readAnswer, type SamlAnswer } from './answer.ts'
 import { type LogoutRequest, readLogoutRequest, type SentLogout } from './logout-request.ts'
 import { type IdentityProvider, readMetadata } from './metadata.ts'
 
-/** Work of one `owner` does not delay that of another. Rejects with `WorkRefused` or `WorkTooHeavy`. */
+/** Whose share of the threads a document takes: the edge's owner, and within its part the source. */
+export interface Sharer {
+  readonly owner: string
+  /** The source of the visitor; empty for what no visitor sent. */
+  readonly source: string
+}
+
+/** Rejects with `WorkRefused` or `WorkTooHeavy`. */
 export interface SamlDocuments {
-  metadata(owner: string, xml: string): Promise<IdentityProvider | AnswerFault>
+  metadata(sharer: Sharer, xml: string): Promise<IdentityProvider | AnswerFault>
   /** `certificates` are in PEM, here and below. */
-  answer(owner: string, base64: string, certificates: readonly string[]): Promise<SamlAnswer | AnswerFault>
-  logoutRequest(owner: string, sent: SentLogout, certificates: readonly string[]): Promise<LogoutRequest | AnswerFault>
+  answer(sharer: Sharer, base64: string, certificates: readonly string[]): Promise<SamlAnswer | AnswerFault>
+  logoutRequest(sharer: Sharer, sent: SentLogout, certificates: readonly string[]): Promise<LogoutRequest | AnswerFault>
 }
 
 export type SamlWork =
@@ -18,15 +25,31 @@ export type SamlWork =
   | { readonly kind: 'logout'; readonly sent: SentLogout; readonly certificates: readonly string[] }
 
 /** `run` does a piece of work with `doSamlWork`, on any thread. */
-export function samlDocuments(run: (owner: string, work: SamlWork) => Promise<unknown>): SamlDocuments {
+export function samlDocuments(run: (sharer: Sharer, work: SamlWork) => Promise<unknown>): SamlDocuments {
   // `T` is what `doSamlWork` returns for this kind of work.
-  const ask = <T>(owner: string, work: SamlWork): Promise<T | AnswerFault> =>
-    run(owner, work) as Promise<T | AnswerFault>
+  const ask = <T>(sharer: Sharer, work: SamlWork): Promise<T | AnswerFault> =>
+    run(sharer, work) as Promise<T | AnswerFault>
   return {
-    metadata: (owner, xml) => ask<IdentityProvider>(owner, { kind: 'metadata', xml }),
-    answer: (owner, base64, certificates) => ask<SamlAnswer>(owner, { kind: 'answer', base64, certificates }),
-    logoutRequest: (owner, sent, certificates) => ask<LogoutRequest>(owner, { kind: 'logout', sent, certificates }),
+    metadata: (sharer, xml) => ask<IdentityProvider>(sharer, { kind: 'metadata', xml }),
+    answer: async (sharer, base64, certificates) =>
+      isUnsigned(base64) ? unsigned : ask<SamlAnswer>(sharer, { kind: 'answer', base64, certificates }),
+    logoutRequest: async (sharer, sent, certificates) =>
+      sent.binding === 'post' && isUnsigned(sent.request)
+        ? unsigned
+        : ask<LogoutRequest>(sharer, { kind: 'logout', sent, certificates }),
   }
+}
+
+const unsigned: AnswerFault = { fault: 'unsigned', reason: 'it has no signature' }
+
+/**
+ * Whether a document in base64 would grant something, yet has no signature in its text, so that nobody has to wait while it is read.
+ * Anybody can send such documents.
+ */
+function isUnsigned(base64: string): boolean {
+  const text = Buffer.from(base64, 'base64')
+  if (text.includes('SignatureValue') || text.includes('EncryptedAssertion')) return false
+  return text.includes('LogoutRequest') || text.includes('status:Success')
 }
 
 export async function doSamlWork(work: SamlWork): Promise<IdentityProvider | SamlAnswer | LogoutRequest | AnswerFault> {

@@ -1,5 +1,5 @@
 /** An identity provider as logins see it: a signed request by the redirect binding, and an answer by the POST binding. */
-import { randomUUID } from 'node:crypto'
+import { clientKeyOf } from '../../lib/net/client-key.ts'
 import { digestOf, isFault, type LoginProvider } from '../login/login-provider.ts'
 import type { RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -13,15 +13,13 @@ import { asDown } from './saml-faults.ts'
 
 export function samlProvider(settings: SamlSettings, tools: ModuleTools): LoginProvider {
   const { idp_metadata, idp_metadata_url, force_authn, authorized_groups, nameid_format: nameIdFormat } = settings
-  const { now, requestKey } = tools
+  const { now, requestKey, owner } = tools
   const provider = identityProvider(settings, tools)
   const identity = digestOf(['saml', idp_metadata_url || writtenEntityId(idp_metadata), nameIdFormat])
   const rules = authorized_groups.length > 0 ? digestOf(authorized_groups) : ''
-  const id = randomUUID()
   const parts = {
     provider,
-    // One owner for each visitor: a visitor who sends a lot delays nobody else.
-    ownerOf: ({ peer }: RequestContext) => `${id} ${peer.ip}`,
+    sharerOf: ({ peer }: RequestContext) => ({ owner, source: clientKeyOf(peer.ip) }),
   }
   const acs = assertionConsumer(settings, { ...parts, seal: `${identity} ${rules}` }, tools)
 

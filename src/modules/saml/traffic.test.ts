@@ -280,19 +280,19 @@ test('when the threads are too busy to read an answer, nobody is let in', async 
   assert.equal((await logIn(heavy)).code, 'LOGIN_ANSWER_UNREADABLE')
 })
 
-test('documents of one visitor do not delay those of another', async () => {
-  const owners: string[] = []
+test('documents count for the owner of the edge, and within its share for the source', async () => {
+  const sharers: unknown[] = []
   const documents = testTools().samlDocuments
   const samlDocuments: ModuleTools['samlDocuments'] = {
     ...documents,
-    answer: (owner, ...rest) => {
-      owners.push(owner)
-      return documents.answer(owner, ...rest)
+    answer: (sharer, ...rest) => {
+      sharers.push(sharer)
+      return documents.answer(sharer, ...rest)
     },
   }
   const stage = setUp({}, { samlDocuments })
   await logIn(stage)
-  assert.match(owners[0] ?? '', /^[\w-]{36} 192\.0\.2\.7$/)
+  assert.deepEqual(sharers, [{ owner: 'usr_test', source: '192.0.2.7' }])
 })
 
 test('each path accepts only its own methods', async () => {

@@ -25,9 +25,10 @@ export function testTools(tools: Partial<ModuleTools> = {}): ModuleTools {
     sessions: new MemorySessions(),
     counters: new SlidingCounters(),
     key: 'test',
+    owner: 'usr_test',
     onBudgetSpent: () => {},
     requestKey: () => (requestKey ??= makeRequestKey(Date.now())),
-    samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),
+    samlDocuments: samlDocuments((_sharer, work) => doSamlWork(work)),
     ...tools,
   }
 }

@@ -15,6 +15,7 @@ import { outboundFetch } from '../../lib/http/outbound-fetch.ts'
 import { shareOf } from '../../lib/limits/share-of.ts'
 import { lineWriter } from '../../lib/log/create-log.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
+import { shared } from '../../model/shared.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
 import { samlDocuments } from '../../modules/saml/saml-documents.ts'
 import { keptNames } from '../config/own-names.ts'
@@ -43,7 +44,7 @@ export function openEdges(
   const kept = live.derive(keptNames)
   const mayReach = live.derive(outboundBy)
   const edgeWork = new EdgeWork(threads)
-  const samlWork = threads.lane('saml')
+  const samlWork = threads.lane('saml', { waiting: shared.samlDocuments.most })
   const budgets = { spent: 0 }
   const { meetAdmitted: meet, idle } = gate
   const caps = limits.caps.visitors
@@ -64,7 +65,7 @@ export function openEdges(
         budgets.spent++
       },
       requestKey: requestKeyOf(control),
-      samlDocuments: samlDocuments((owner, work) => samlWork.run(owner, work)),
+      samlDocuments: samlDocuments(({ owner, source }, work) => samlWork.run(owner, work, source)),
     },
     compilePatterns: (patterns) => edgeWork.compilePatterns(patterns),
     prepareExpressions: (texts) => edgeWork.prepareExpressions(texts),
