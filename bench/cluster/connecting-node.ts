@@ -45,6 +45,7 @@ const rows = new OnlineRows({
     tunnelsOf: () => [],
   },
   onLeaseLost: () => fail('its lease has expired'),
+  isShaken: () => false,
   areFree: () => fail('another node lost its lease'),
   onAddressTaken: () => fail('another node took one of its names'),
   onSessionTaken: () => fail('another node took one of its sessions'),

@@ -87,7 +87,7 @@ class StillPair {
   #round = 'before the first round'
   #isOver = false
   #asking: Promise<void>[] = []
-  #lost: readonly string[][] = []
+  #agents: readonly { readonly lost: string[]; readonly events: string[] }[] = []
 
   constructor(number: number, random: Random, options: StillOptions, report: Writable) {
     this.#number = number
@@ -104,8 +104,7 @@ class StillPair {
     this.#database = [postmaster]
     const world = await startTwoNodes(owner, { databaseUrl: await postgres.createDatabase(), workers })
     this.#world = world
-    const agents = await Promise.all(world.nodes.map((node, i) => agentWith(owner, world, node, NAMES[i] ?? [])))
-    this.#lost = agents.map(({ lost }) => lost)
+    this.#agents = await Promise.all(world.nodes.map((node, i) => agentWith(owner, world, node, NAMES[i] ?? [])))
     await this.#served('at first')
     this.#asking = world.nodes.flatMap((node) => NAMES.flat().map((name) => this.#ask(node, name, world)))
   }
@@ -123,12 +122,14 @@ class StillPair {
     for (const pid of pids ?? []) signalTo(pid, 'SIGSTOP')
     await pause(forMs)
     for (const pid of (pids ?? []).toReversed()) signalTo(pid, 'SIGCONT')
+    this.#options.progress(`${new Date().toISOString().slice(14, 23)} ${this.#round}; goes on`)
     const begun = performance.now()
     await this.#served(this.#round)
     const tookMs = performance.now() - begun
     this.#report.slowestMs = Math.max(this.#report.slowestMs, Math.round(tookMs))
-    for (const messages of this.#lost) {
-      for (const message of messages.splice(0)) this.#fault(`an agent lost a name: ${message}`)
+    for (const { lost, events } of this.#agents) {
+      for (const message of lost.splice(0)) this.#fault(`an agent lost a name: ${message}`)
+      events.length = 0
     }
     this.#options.progress(`${this.#round}; all is served ${(tookMs / 1000).toFixed(1)} s later`)
   }
@@ -143,8 +144,11 @@ class StillPair {
   }
 
   #fault(what: string): void {
+    for (const [i, { events }] of this.#agents.entries()) {
+      for (const event of events.splice(0)) this.#options.progress(`  pair ${this.#number}, agent ${i + 1}: ${event}`)
+    }
     this.#report.faults.push(`${this.#round}: ${what}`)
-    this.#options.progress(`FAULT in ${this.#round}: ${what}`)
+    this.#options.progress(`${new Date().toISOString().slice(14, 23)} FAULT in ${this.#round}: ${what}`)
   }
 
   async #ask(node: StillNode, name: string, { stranger }: TwoNodes): Promise<void> {

@@ -80,11 +80,14 @@ export function signalTo(pid: number, name: NodeJS.Signals): void {
 
 /** An agent of the first owner at a node, with a service behind each of its names that says the name. */
 export async function agentWith(owner: Owner, { ca }: TwoNodes, node: StillNode, names: readonly string[]) {
-  /** Why names were taken away. */
+  /** Why names were taken away, and all that the agent was told. */
   const lost: string[] = []
+  const events: string[] = []
   const agent = await connect({
     ...{ server: node.server.agents, ca, authtoken: AUTHTOKEN },
     onEvent: (event) => {
+      const { type, ...rest } = event
+      events.push(`${new Date().toISOString().slice(14, 23)} ${type} ${Object.values(rest).join(' ')}`)
       if (event.type === 'stopped') lost.push(event.reason)
     },
   })
@@ -93,7 +96,7 @@ export async function agentWith(owner: Owner, { ca }: TwoNodes, node: StillNode,
     const { port } = await httpUpstream(owner, (_, response) => response.end(domain))
     await agent.forward({ addr: port, domain })
   }
-  return { agent, names, lost }
+  return { agent, names, lost, events }
 }
 
 /** Whether visitors of a node reach the service behind a name. */

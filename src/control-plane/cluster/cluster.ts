@@ -110,6 +110,7 @@ export class Cluster {
     this.#rows = new OnlineRows({
       ...{ store, sealer, nodeId, log, held: here.held },
       onLeaseLost: () => void this.#lease.renew(),
+      isShaken: () => this.#lease.isShaken,
       areFree: (holders) => this.#lost.areFree(holders),
       // On a node that leaves, what has moved away stays until its agent gives it up.
       onAddressTaken: ({ tunnelId }) => {

@@ -54,7 +54,7 @@ describe('an expired lease', () => {
 
     const found = async (): Promise<string | undefined> =>
       (await here.cluster.lookUps.addresses([`secure:${NAME}`]))[0]?.tunnel.nodeId
-    const dead = () => store.read(({ online }) => online.deadNodes())
+    const dead = async () => (await store.read(({ online }) => online.deadNodes())).map(({ id }) => id)
     const expire = () => store.write((writer) => writer.online.leave('nd_b'))
     const die = async (): Promise<void> => {
       nodes.delete('nd_b')

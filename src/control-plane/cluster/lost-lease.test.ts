@@ -9,6 +9,7 @@ import { endpointTunnel, onlineSession, testReservation } from '../directory/tes
 import type { TestPlane } from '../mirrors/testing/test-planes.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { SILENT_MS } from './lost-nodes.ts'
+import { RETURN_MS } from './node-lease.ts'
 import { type Nodes, TestNode } from './testing/test-node.ts'
 
 const NAME = 'a.example.com'
@@ -110,6 +111,43 @@ describe('the address of an agent whose node has lost its lease', () => {
       // Its row stays, since the node cannot write without its lease.
       await queryDatabase(url, "update nodes set expires_at = 1 where id = 'nd_b'")
       assert.equal(await stranger(), true)
+    })
+
+    test('that is back is kept for the agent and its owner for a while when the agent has left meanwhile', async (t) => {
+      const steady = performance.now.bind(performance)
+      let laterMs = 0
+      t.mock.method(performance, 'now', () => steady() + laterMs)
+      await lose()
+      await there?.cluster.renew()
+      await there?.cluster.presence().sessions({ limit: 1 })
+      const rows = async () => (await store.read(({ online }) => online.holders([`secure:${NAME}`])))[0]?.holders.length
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const write = async (): Promise<void> => {
+        t.mock.timers.tick(1000)
+        t.mock.timers.reset()
+        await there?.cluster.presence().sessions({ limit: 1 })
+      }
+      theirs.link.tell('tunnelEnded', { tunnelId: 'tn_1' })
+      while (there?.planes.directory.heldTunnel('tn_1')) await new Promise((resolve) => setImmediate(resolve))
+      await there?.cluster.presence().sessions({ limit: 1 })
+      assert.equal(await rows(), 1)
+      laterMs += RETURN_MS
+      await there?.cluster.renew()
+      t.mock.timers.tick(RETURN_MS)
+      await write()
+      assert.equal(await rows(), undefined)
+      assert.equal(await stranger(), true)
+    })
+
+    test('that is back goes to nobody but the agent and its owner at first', async () => {
+      await lose()
+      await there?.cluster.renew()
+      theirs.link.tell('tunnelEnded', { tunnelId: 'tn_1' })
+      await until('it is over', () => there?.planes.directory.heldTunnel('tn_1') === undefined)
+      await there?.cluster.presence().sessions({ limit: 1 })
+      assert.deepEqual([await stranger(), await bind(theirs, 'tn_3', 'ts_3', 'usr_2')], [false, false])
+      assert.equal(await bind(theirs, 'tn_4', 'ts_4', 'usr_1'), true)
+      assert.equal(await bind(plane, 'tn_5', 'ts_4', 'usr_1'), true)
     })
 
     for (const [says, isFree] of [

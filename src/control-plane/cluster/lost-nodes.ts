@@ -11,7 +11,7 @@ interface LostNodesOptions {
 }
 
 /** A holder whose node is lost. */
-export type LostHolder = PlaceHolder & { readonly nodeId: string }
+type LostHolder = PlaceHolder & { readonly nodeId: string }
 
 /** How long a lost node must be silent before what it had is free, in milliseconds. */
 export const SILENT_MS = 60_000

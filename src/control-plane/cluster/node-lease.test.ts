@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
-import type { StoredNode } from '../store/online-rows.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -19,7 +18,7 @@ function leaseAndDatabase() {
     isAway: false,
     asked: 0,
     dead: [] as string[],
-    lost: [] as StoredNode[],
+    lost: [] as string[],
     gone: [] as string[],
     swept: [] as string[],
   }
@@ -35,8 +34,7 @@ function leaseAndDatabase() {
       return database.hadRun
     },
     nodes: async () => [],
-    lostNodes: async () => database.lost,
-    deadNodes: async () => database.dead,
+    deadNodes: async () => database.dead.map((id) => ({ ...node, id, hasLeft: !database.lost.includes(id) })),
     sweep: async (id: string) => {
       database.swept.push(id)
       return 0
@@ -82,9 +80,7 @@ test('what a node with a lost lease had is swept when the node is gone, not befo
   const { lease, database } = leaseAndDatabase()
   let now = 1000
   t.mock.method(performance, 'now', () => now)
-  const [lost, gone] = ['nd_2', 'nd_3'].map((id) => ({ ...node, id, agentAddresses: [], sessions: 0, isLeaving: false }))
-  assert.ok(lost && gone)
-  Object.assign(database, { dead: ['nd_2', 'nd_3', 'nd_4'], lost: [lost, gone], gone: ['nd_3'] })
+  Object.assign(database, { dead: ['nd_2', 'nd_3', 'nd_4'], lost: ['nd_2', 'nd_3'], gone: ['nd_3'] })
   await lease.start()
   now += 5000
   await lease.renew()

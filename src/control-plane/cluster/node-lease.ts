@@ -46,6 +46,9 @@ const AWAY_MS = LEASE_MS / 2
 /** How long all nodes have to renew their leases once the database is back, in milliseconds. */
 const SETTLE_MS = 5000
 
+/** How long agents may take to come back to a node that stood still, in milliseconds: one of them may just be connecting. */
+export const RETURN_MS = 30_000
+
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
 export const SWEPT_TOGETHER = 1000
 
@@ -67,8 +70,9 @@ export class NodeLease {
   #settledAt = 0
   /** When this node may begin to remove the rows of dead ones. */
   #sweepsAt = 0
-  /** When it was last renewed. */
+  /** When it was last renewed, and when it was last taken again after it was lost. */
   #renewedAt: number | undefined
+  #takenAgainAt = Number.NEGATIVE_INFINITY
   /** The database server that was last read from; undefined before that. */
   #server: string | undefined
 
@@ -80,6 +84,12 @@ export class NodeLease {
   /** How long ago it was renewed, in milliseconds; never less than by the database's clock. */
   get ageMs(): number {
     return this.#renewedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#renewedAt
+  }
+
+  /** Whether it is or was lost so lately that agents of this node, who found it silent, may still be on their way back. */
+  get isShaken(): boolean {
+    const isLost = this.#renewedAt !== undefined && this.ageMs >= LEASE_MS
+    return isLost || performance.now() - this.#takenAgainAt < RETURN_MS
   }
 
   get #isListOld(): boolean {
@@ -160,11 +170,11 @@ export class NodeLease {
     const hadRun =
       (await store.read(({ online }) => online.prolong(facts(), LEASE_MS))) ||
       (await store.write((writer) => writer.online.renew(facts(), LEASE_MS)))
+    if (!hadRun && this.#renewedAt !== undefined) this.#takenAgainAt = performance.now()
     this.#renewedAt = asked
     if (!hadRun) onBegun()
-    const { nodes, lost, dead, server } = await store.read(async ({ online }) => ({
+    const { nodes, dead, server } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),
-      lost: await online.lostNodes(),
       dead: await online.deadNodes(),
       server: await online.server(),
     }))
@@ -176,12 +186,12 @@ export class NodeLease {
     if (isOtherServer || this.#isListOld) this.#settledAt = now + SETTLE_MS
     // A node that has just started may have waited for the database, as the others did.
     if (this.#listedAt === undefined) this.#sweepsAt = now + SETTLE_MS
-    onNodes(nodes, { lost, isSettled: now >= this.#settledAt })
+    onNodes(nodes, { lost: dead.filter(({ hasLeft }) => !hasLeft), isSettled: now >= this.#settledAt })
     this.#listedAt = asked
     if (now < Math.max(this.#settledAt, this.#sweepsAt)) return
     // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
-    const gone = dead.filter((id) => isGone(id) || lost.every((each) => each.id !== id))
+    const gone = dead.flatMap(({ id, hasLeft }) => (hasLeft || isGone(id) ? [id] : []))
     if (!isSweeper || gone.length === 0) return
     this.#sweeping ??= this.#sweepDead(gone).finally(() => {
       this.#sweeping = undefined

@@ -16,6 +16,7 @@ import type { StoredHeldAddress } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Writer } from '../store/writer.ts'
 import { decideReservation, termsOf } from './decide-address.ts'
+import { RETURN_MS } from './node-lease.ts'
 import { type LocatedReservation, piecesOf, type RowBatch, type WaitingReservation } from './row-batch.ts'
 
 /** What is online here, by id; undefined for what is not. */
@@ -32,6 +33,8 @@ interface OnlineRowsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log
   readonly held: HeldHere
   /** Called when nothing was written because the lease of this node has expired. */
   readonly onLeaseLost: () => void
+  /** Whether this node has or had lost its lease, so that agents that left it may be on their way back. */
+  readonly isShaken: () => boolean
   /** Whether lost nodes have all these places no longer; never rejects. */
   readonly areFree: (holders: readonly FoundHolder[]) => Promise<boolean>
   /** Called when another node has taken a place that was held here. */
@@ -56,6 +59,9 @@ const MAX_REMEMBERED = 100_000
 
 /** How many moves made by this node are remembered until the feed reports them. */
 const MAX_MOVES = 10_000
+
+/** The node of a holder that left this node after it had lost its lease. */
+const LEFT_HERE = ''
 
 /** Most refused claims that may be made again. */
 const MAX_DOUBTS = 10_000
@@ -84,6 +90,8 @@ export class OnlineRows {
   readonly #asked = new Set<Reservation>()
   /** Claims that were refused since only lost nodes have their places: by claim, the holders there. */
   readonly #inDoubt = new Map<string, readonly FoundHolder[]>()
+  /** Places that are kept for agents that left this node after it had lost its lease. */
+  readonly #kept = new Map<string, NodeJS.Timeout>()
   /** Holders at lost nodes that have their place no longer, by the claim that follows. */
   readonly #freed = new Map<string, readonly FoundHolder[]>()
   /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
@@ -190,6 +198,7 @@ export class OnlineRows {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    for (const timer of this.#kept.values()) clearTimeout(timer)
     await this.#writing
     this.#next.resolve()
     for (const { reject } of this.#reservations.splice(0)) reject(new Error('this node is stopping'))
@@ -212,6 +221,16 @@ export class OnlineRows {
     this.#seen.add(sessionId)
     const [oldest] = this.#seen
     if (this.#seen.size > MAX_REMEMBERED && oldest !== undefined) this.#seen.delete(oldest)
+  }
+
+  /** Looks again whether a place that was kept for an agent of this node is free. */
+  #releaseLater(place: string): void {
+    if (this.#kept.has(place)) return
+    const timer = setTimeout(() => {
+      this.#kept.delete(place)
+      this.addressChanged(place)
+    }, RETURN_MS).unref()
+    this.#kept.set(place, timer)
   }
 
   #noteDoubt(key: string, lost: readonly FoundHolder[]): void {
@@ -420,7 +439,7 @@ export class OnlineRows {
   /** Decides who holds one place, whose row is locked. */
   #settle(row: StoredHeldAddress<FoundHolder>, reservations: readonly LocatedReservation[]) {
     const { nodeId, held } = this.#options
-    const { place, holders } = row
+    const { place, holders: found } = row
     const here = held.addresses(place)
     const isHere = ({ tunnelId, sessionId }: Reservation): boolean =>
       here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
@@ -428,6 +447,14 @@ export class OnlineRows {
     const [wanted, refused] = partition(reservations, isHere)
     const granted: LocatedReservation[] = []
     const inDoubt = new Map<Reservation, readonly FoundHolder[]>()
+    // D56: what an agent left at a node that stood still is kept for it and its owner for a while, as at a lost node.
+    const isShaken = this.#options.isShaken()
+    const ownState = (each: FoundHolder): FoundHolder =>
+      isShaken && each.nodeId === nodeId && !here.some(({ tunnelId }) => tunnelId === each.tunnelId)
+        ? { ...each, nodeId: LEFT_HERE, isAlive: false, isLost: true }
+        : each
+    const holders = found.map(ownState)
+    if (holders.some((each) => each.nodeId === LEFT_HERE)) this.#releaseLater(place)
     const dropped = new Set(holders.filter((each) => each.nodeId === nodeId || !(each.isAlive || each.isLost)))
     const movedHere: FoundHolder[] = []
     for (const reservation of wanted) {

@@ -5,6 +5,7 @@ import { inBatches } from './batches.ts'
 import { Queries } from './dialect.ts'
 import {
   addressOf,
+  type DeadNode,
   fieldsIn,
   holderColumns,
   type LiveNode,
@@ -62,18 +63,6 @@ export class OnlineReader extends Queries {
       .sort((a, b) => (a.name === b.name ? order(a.id, b.id) : order(a.name, b.name)))
   }
 
-  /** The nodes whose lease has run out, and that have not given it up: some may live on, and have what they had (D56). */
-  async lostNodes(): Promise<StoredNode[]> {
-    const rows = await this.db
-      .selectFrom('nodes')
-      .selectAll()
-      .where('expires_at', '<=', this.facts.nowMs)
-      .where('expires_at', '>', LEFT)
-      .orderBy('id')
-      .execute()
-    return rows.map(nodeOf)
-  }
-
   /**
    * Makes the lease of a node run for `leaseMs` from now, if it still runs; returns whether it does. One statement outside any
    * transaction, so that no lock waits for this process.
@@ -95,15 +84,15 @@ export class OnlineReader extends Queries {
     return rows[0]?.server ?? ''
   }
 
-  /** Ids of the nodes whose lease has expired and that still have a row. */
-  async deadNodes(): Promise<string[]> {
+  /** The nodes whose lease has expired and that still have a row, by their ids. */
+  async deadNodes(): Promise<DeadNode[]> {
     const rows = await this.db
       .selectFrom('nodes')
-      .select('id')
+      .selectAll()
       .where('expires_at', '<=', this.facts.nowMs)
       .orderBy('id')
       .execute()
-    return rows.map(({ id }) => id)
+    return rows.map((row) => ({ ...nodeOf(row), hasLeft: row.expires_at <= LEFT }))
   }
 
   /** The held ones of `places`, with their holders. */

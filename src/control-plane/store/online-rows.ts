@@ -15,6 +15,11 @@ export interface LiveNode extends StoredNode {
   readonly leaseMs: number
 }
 
+export interface DeadNode extends StoredNode {
+  /** It gave its lease up; otherwise the lease was lost, and the node may live on and have its places (D56). */
+  readonly hasLeft: boolean
+}
+
 type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 
 /** The name of the field for a column: `nodeId` for `node_id`. */

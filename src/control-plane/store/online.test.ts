@@ -55,7 +55,7 @@ describe('what is online', () => {
       const nodes = await read((online) => online.nodes())
       assert.deepEqual(idsOf(nodes), ['n_2', 'n_3', 'n_1'])
       for (const { leaseMs } of nodes) assert.ok(leaseMs > 0 && leaseMs <= LEASE_MS)
-      assert.deepEqual(await read((online) => online.deadNodes()), ['n_4'])
+      assert.deepEqual(idsOf(await read((online) => online.deadNodes())), ['n_4'])
       const now = nodeAt('n_2', { isLeaving: true, sessions: 7, agentAddresses: [], name: 'z' })
       assert.equal(await write((online) => online.renew(now, LEASE_MS)), true)
       const { leaseMs, ...last } = (await read((online) => online.nodes())).at(-1) ?? assert.fail()
@@ -71,18 +71,18 @@ describe('what is online', () => {
       const found = async () => [
         await write(async (online) => (await online.lockAddresses(['p_1'])).flatMap(({ holders }) => holders)),
         (await read((online) => online.holders(['p_1']))).flatMap(({ holders }) => holders),
-        idsOf(await read((online) => online.lostNodes())),
+        (await read((online) => online.deadNodes())).map(({ id, hasLeft }) => [id, hasLeft]),
         idsOf(await read((online) => online.sessions({ limit: 9 }))),
       ]
       assert.deepEqual(await found(), [[{ ...mine, isAlive: true, isLost: false }], [mine], [], ['ts_1']])
       assert.equal(await read((online) => online.prolong(nodeAt('n_1', { sessions: 3 }), LEASE_MS)), true)
       assert.equal((await read((online) => online.nodes()))[0]?.sessions, 3)
       await write((online) => online.renew(nodeAt('n_1'), 0))
-      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: true }], [mine], ['n_1'], []])
+      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: true }], [mine], [['n_1', false]], []])
       assert.equal(await read((online) => online.prolong(nodeAt('n_1'), LEASE_MS)), false, 'it must be taken anew')
       assert.equal(await read((online) => online.prolong(nodeAt('n_9'), LEASE_MS)), false)
       await leave('n_1')
-      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: false }], [], [], []])
+      assert.deepEqual(await found(), [[{ ...mine, isAlive: false, isLost: false }], [], [['n_1', true]], []])
     })
 
     test('a lease runs by the clock of the database', async (t) => {

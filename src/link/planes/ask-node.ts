@@ -21,7 +21,7 @@ export interface PlaceHolder {
  */
 export type PlacesAnswer = readonly boolean[] | 'refused' | 'unclear' | 'silent'
 
-export interface AskNodeOptions {
+interface AskNodeOptions {
   readonly identity: Pick<NodeIdentity, 'linkTls'>
   readonly node: Pick<OtherNode, 'nodeId' | 'address'>
   readonly holders: readonly PlaceHolder[]
