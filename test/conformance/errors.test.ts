@@ -1,5 +1,6 @@
 /** Every failure has the same form of body, without secrets and internals (D7, Errors). */
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import type { Sending } from '../support/api-client.ts'
 import { head, type RawAnswer, RawConnection } from '../support/raw-http.ts'
@@ -193,6 +194,41 @@ eachTarget((target) => {
       })
     }
 
+    test('a client that sends all of a body that is too large before it reads gets the refusal, and a closed connection', async () => {
+      const size = 4 * MIB
+      const lines = await commonLines(target)
+      for (const body of [
+        `${head([...post(`Content-Length: ${size}`), ...lines])}${' '.repeat(size)}`,
+        `${head([...post('Transfer-Encoding: chunked'), ...lines])}${chunk(size)}0\r\n\r\n`,
+      ]) {
+        const before = await newest(target)
+        // Behind it stands a request that is not to be served, since its answer could not be sent.
+        const { text, unsent } = await sendThenRead(
+          target.url,
+          `${body}${head(['POST /ip_policies HTTP/1.1', ...lines])}`,
+        )
+        assert.equal(unsent, 0)
+        assert.match(text, /^HTTP\/1\.1 413 .*\r\nconnection: close\r\n.*ERR_BODY_TOO_LARGE[^\n]*$/is)
+        assert.equal(await newest(target), before)
+      }
+    })
+
+    test('a body without an end is not read for ever', async () => {
+      const lines = await commonLines(target)
+      const { hostname, port } = new URL(target.url)
+      const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {})
+      socket.resume()
+      let sent = 0
+      const more = () => {
+        while (!socket.destroyed && socket.write(chunk(65_536))) sent += 65_536
+      }
+      socket.on('drain', more)
+      socket.write(head([...post('Transfer-Encoding: chunked'), ...lines]))
+      more()
+      await new Promise((resolve) => socket.once('close', resolve))
+      assert.ok(sent > 2 * MIB && sent < 64 * MIB, `${sent} bytes`)
+    })
+
     test('a valid chunked body is accepted', async () => {
       const answer = await onWire(
         target,
@@ -258,10 +294,26 @@ async function newest(target: Target): Promise<string | undefined> {
   return (await target.api.get('/ip_policies?limit=1')).ip_policies[0]?.id
 }
 
-/** Sends what `bytes` makes of the lines that every good request has. */
-async function onWire(target: Target, bytes: (common: readonly string[]) => string): Promise<RawAnswer> {
+/** The lines that every good request has. */
+async function commonLines(target: Target): Promise<string[]> {
   const { token } = await target.api.create('/api_keys')
-  const common = [`Host: ${new URL(target.url).host}`, `Authorization: Bearer ${token}`, 'Service-Version: 2']
+  return [`Host: ${new URL(target.url).host}`, `Authorization: Bearer ${token}`, 'Service-Version: 2']
+}
+
+/** Reads nothing until everything is sent, as many clients do; then to the end of the connection. */
+async function sendThenRead(url: string, bytes: string): Promise<{ text: string; unsent: number }> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) }).pause()
+  const text: Buffer[] = []
+  await new Promise<void>((resolve, reject) => socket.on('error', reject).write(bytes, () => resolve()))
+  const unsent = socket.writableLength
+  for await (const chunk of socket) text.push(chunk as Buffer)
+  return { text: Buffer.concat(text).toString('latin1'), unsent }
+}
+
+/** Sends what `bytes` makes of these lines. */
+async function onWire(target: Target, bytes: (common: readonly string[]) => string): Promise<RawAnswer> {
+  const common = await commonLines(target)
   const connection = await RawConnection.open(target.url)
   try {
     return await connection.exchange(Buffer.from(bytes(common), 'latin1'))

@@ -206,6 +206,25 @@ describe('webhook verification', () => {
       assert.deepEqual([status, code], [413, 'ERR_BODY_TOO_LARGE_TO_CHECK'])
     })
   }
+
+  const length = 14 * 1024 * 1024
+  for (const [framing, bytes] of [
+    [`Content-Length: ${length}`, Buffer.alloc(length, 'a')],
+    ['Transfer-Encoding: chunked', `${length.toString(16)}\r\n${'a'.repeat(length)}\r\n0\r\n\r\n`],
+  ] as const) {
+    test(`says so to a visitor that reads only when everything is sent, and closes: ${framing}`, async () => {
+      const { httpsPort: port, ca } = world.platform
+      const socket = await dialled({ name: edge.name, port, ca })
+      const signature = `X-Hub-Signature-256: ${sign('x')}`
+      socket.write(`POST / HTTP/1.1\r\nHost: ${edge.name}\r\n${signature}\r\n${framing}\r\n\r\n`)
+      await new Promise<void>((resolve, reject) => {
+        socket.on('error', reject)
+        socket.write(bytes, () => resolve())
+      })
+      const text = (await readToEnd(socket)).toString('latin1')
+      assert.match(text, /^HTTP\/1\.1 413 .*\r\nconnection: close\r\n.*ERR_BODY_TOO_LARGE_TO_CHECK/is)
+    })
+  }
 })
 
 describe('a circuit breaker', () => {

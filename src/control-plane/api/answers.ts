@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { type ErrorCode, Refusal } from '../../model/errors.ts'
 import { refusalOf } from './body.ts'
 import type { Dialect } from './dialect/api-dialect.ts'
+import { readRest } from './read-rest.ts'
 import type { ApiRoute } from './routes.ts'
 
 /** The body of an error; `details` holds strings only, since some clients read nothing else. */
@@ -22,6 +23,10 @@ export async function answerError(error: unknown, reply: FastifyReply): Promise<
   if (refusal.status >= 500 && refusal.code !== 'SERVER_BUSY')
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
   const { dialect, id, routeOptions } = reply.request
+  if (refusal.code === 'BODY_TOO_LARGE') {
+    reply.header('connection', 'close')
+    readRest(reply.request.raw)
+  }
   return reply
     .code(refusal.status)
     .headers(refusal.headers)
