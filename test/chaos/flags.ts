@@ -6,13 +6,13 @@ export const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], with its own PostgreSQL
        npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], with its own PostgreSQL
-       npm run chaos -- stops [--rounds 3] [--requests 20000] [--rate 100] [--workers 2], with its own PostgreSQL
+       npm run chaos -- stops [--rounds 3] [--requests 20000] [--rate 100] [--workers 2] [--seconds 10], with its own PostgreSQL
        npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
 
 const NAMES = ['upgrade', 'kill', 'nodes', 'rolling', 'stops', 'hostile'] as const
 
 /** Flags that take a whole number, each with its minimum. */
-const LEAST = { rounds: 1, requests: 1, workers: 0, edges: 1, seconds: 1, minutes: 1, rate: 1, seed: 0 } as const
+const LEAST = { rounds: 1, requests: 1, workers: 0, edges: 1, seconds: 0, minutes: 1, rate: 1, seed: 0 } as const
 
 export type ChaosName = (typeof NAMES)[number]
 
