@@ -36,6 +36,9 @@ const STOPPED_MS = [10_000, 2100, 5000]
 /** The same after an upgrade: new workers look up names at other nodes, and visitors wait for that. */
 const UPGRADED_MS = 3000
 
+/** How long an upgrade may take on a busy machine, in milliseconds. */
+const UPGRADE_MS = 300_000
+
 /** Longer than any agent takes to move: a node that waits this long is at fault. */
 const DRAIN = '2m'
 
@@ -70,9 +73,11 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
   const settle = (): Promise<unknown> => Promise.all(crowds.map((crowd) => crowd.goOn()))
   const served = (): number => all.reduce((sum, crowd) => sum + crowd.served, 0)
   const faults: string[] = []
+  let shown = 0
   const done = (what: string): void => {
-    const failed = all.reduce((sum, crowd) => sum + crowd.failed.length, faults.length)
-    progress(`${what}; ${served()} requests served, ${failed} failed`)
+    const failed = [...faults, ...all.flatMap((crowd) => crowd.failed)]
+    progress([`${what}; ${served()} requests served, ${failed.length} failed`, ...failed.slice(shown)].join('\n  '))
+    shown = failed.length
   }
   /** Answers that take long, through both nodes. */
   const long = (): Promise<unknown> =>
@@ -129,7 +134,7 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
 /** Upgrades a node whose new control process stands still as soon as the old workers drain. */
 async function upgradeFrozen(node: ClusterNode, standsMs: number): Promise<void> {
   const from = node.server.log().length
-  const says = (text: string) => until(text, () => node.server.log().includes(text, from))
+  const says = (text: string) => until(text, () => node.server.log().includes(text, from), { limitMs: UPGRADE_MS })
   node.server.kill('SIGUSR2')
   await says('upgrade done')
   const thaw = freeze(node)
