@@ -6,7 +6,7 @@ export const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], with its own PostgreSQL
        npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], with its own PostgreSQL
-       npm run chaos -- stops [--rounds 3] [--requests 20000] [--rate 100] [--workers 2], with its own PostgreSQL
+       npm run chaos -- stops [--rounds 3] [--requests 20000] [--rate 100] [--workers 2] [--seconds 10], with its own PostgreSQL
        npm run chaos -- still [--rounds 50] [--seconds 30] [--pairs 3] [--seed 1] [--workers 1], with its own PostgreSQL
        npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite
        npm run chaos -- neighbours [--seconds 600] [--store sqlite|postgres] [--workers 2] [--cpus]; with --cpus, server, bystanders
@@ -20,7 +20,7 @@ const LEAST = {
   requests: 1,
   workers: 0,
   edges: 1,
-  seconds: 1,
+  seconds: 0,
   minutes: 1,
   rate: 1,
   pairs: 1,

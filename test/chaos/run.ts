@@ -66,8 +66,8 @@ const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | unde
     return { text: rollingText(report), faults: report.faults }
   },
   async stops(owner) {
-    const { rounds = 3, requests = 20_000, rate = 100, workers = 2 } = counts
-    const report = await stops(owner, { rounds, requests, perSecond: rate, workers, progress })
+    const { rounds = 3, requests = 20_000, rate = 100, workers = 2, seconds } = counts
+    const report = await stops(owner, { rounds, requests, perSecond: rate, workers, seconds, progress })
     return { text: stopsText(report), faults: report.faults }
   },
   async still(owner) {

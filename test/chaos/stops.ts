@@ -16,6 +16,8 @@ export interface StopsOptions {
   /** Requests a second, at all running nodes together. */
   readonly perSecond: number
   readonly workers: number
+  /** For how long control processes stand still, instead of the times below; with 0 they do not. */
+  readonly seconds?: number | undefined
   readonly progress: (line: string) => void
 }
 
@@ -34,19 +36,25 @@ const STOPPED_MS = [10_000, 2100, 5000]
 /** The same after an upgrade: new workers look up names at other nodes, and visitors wait for that. */
 const UPGRADED_MS = 3000
 
+/** How long an upgrade may take on a busy machine, in milliseconds. */
+const UPGRADE_MS = 300_000
+
 /** Longer than any agent takes to move: a node that waits this long is at fault. */
 const DRAIN = '2m'
+
+/** A balancer notices in this time that a node is not ready, and sends no new visitors there. */
+const DELAY = '1s'
 
 /** How long an answer takes that is under way at the moment of a stop, in milliseconds. */
 const LONG_MS = 4000
 
 export async function stops(owner: Owner, options: StopsOptions): Promise<StopsReport> {
-  const { rounds, requests, perSecond, workers, progress } = options
+  const { rounds, requests, perSecond, workers, seconds, progress } = options
   const postgres = await startPostgres()
   owner.after(() => postgres.stop())
   const cluster = await startCluster(owner, {
     databaseUrl: await postgres.createDatabase(),
-    flags: { workers: String(workers), 'drain-timeout': DRAIN },
+    flags: { workers: String(workers), 'drain-timeout': DRAIN, 'stop-delay': DELAY },
   })
   const [first, second, third] = cluster.nodes
   await third.server.stop()
@@ -65,9 +73,11 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
   const settle = (): Promise<unknown> => Promise.all(crowds.map((crowd) => crowd.goOn()))
   const served = (): number => all.reduce((sum, crowd) => sum + crowd.served, 0)
   const faults: string[] = []
+  let shown = 0
   const done = (what: string): void => {
-    const failed = all.reduce((sum, crowd) => sum + crowd.failed.length, faults.length)
-    progress(`${what}; ${served()} requests served, ${failed} failed`)
+    const failed = [...faults, ...all.flatMap((crowd) => crowd.failed)]
+    progress([`${what}; ${served()} requests served, ${failed.length} failed`, ...failed.slice(shown)].join('\n  '))
+    shown = failed.length
   }
   /** Answers that take long, through both nodes. */
   const long = (): Promise<unknown> =>
@@ -82,13 +92,12 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
   let stopped = 0
   let upgrades = 0
   for (let round = 1; round <= rounds; round++) {
-    const standsMs = STOPPED_MS[(round - 1) % STOPPED_MS.length] ?? 0
+    const standsMs = seconds === undefined ? (STOPPED_MS[(round - 1) % STOPPED_MS.length] ?? 0) : seconds * 1000
     for (const index of [0, 1] as const) {
       const node = nodes[index]
       const answers = long()
       await settle()
       const thaw = freeze(node)
-      // To a balancer `/readyz` does not answer: it sends no new visitors there.
       const stop = node.server.stop()
       const left = crowds[index].stop()
       await pause(standsMs)
@@ -107,7 +116,7 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
     const node = nodes[round % 2 === 0 ? 0 : 1]
     const answers = long()
     isUpgrading = true
-    await upgradeFrozen(node)
+    await upgradeFrozen(node, seconds === undefined ? UPGRADED_MS : seconds * 1000)
     await answers
     await settle()
     isUpgrading = false
@@ -123,13 +132,13 @@ export async function stops(owner: Owner, options: StopsOptions): Promise<StopsR
 }
 
 /** Upgrades a node whose new control process stands still as soon as the old workers drain. */
-async function upgradeFrozen(node: ClusterNode): Promise<void> {
+async function upgradeFrozen(node: ClusterNode, standsMs: number): Promise<void> {
   const from = node.server.log().length
-  const says = (text: string) => until(text, () => node.server.log().includes(text, from))
+  const says = (text: string) => until(text, () => node.server.log().includes(text, from), { limitMs: UPGRADE_MS })
   node.server.kill('SIGUSR2')
   await says('upgrade done')
   const thaw = freeze(node)
-  await pause(UPGRADED_MS)
+  await pause(standsMs)
   thaw()
   await says('before the upgrade have ended')
 }

@@ -14,11 +14,20 @@ interface Drain {
   /** How often the control plane is asked before it answers. */
   readonly late?: number
   readonly others?: readonly string[]
+  /** The other planes of the node that it has heard of when it begins. */
+  readonly peers?: readonly string[]
   readonly drainTimeoutMs?: number
 }
 
 /** Drains a plane without visitors, but with an agent; returns its steps in order. */
-async function drained({ isNode, isSurvived, late = 0, others = NODES, ...given }: Drain): Promise<string[]> {
+async function drained({
+  isNode,
+  isSurvived,
+  late = 0,
+  others = NODES,
+  peers = ['w2'],
+  ...given
+}: Drain): Promise<string[]> {
   const { drainTimeoutMs = 600_000 } = given
   const steps: string[] = []
   let asked = 0
@@ -26,7 +35,7 @@ async function drained({ isNode, isSurvived, late = 0, others = NODES, ...given 
     if (++asked <= late) throw new Error('it does not answer')
     return { isNode }
   }
-  const plane = { live: { now: { drainTimeoutMs } }, control: { ask } }
+  const plane = { live: { now: { drainTimeoutMs } }, control: { ask }, folder: '/run/postern' }
   const online = {
     moving: 0,
     isEmpty: false,
@@ -35,7 +44,7 @@ async function drained({ isNode, isSurvived, late = 0, others = NODES, ...given 
     endAll: () => void steps.push('agents end'),
   }
   const parts = {
-    limits: { peers: { others: () => ['w2'] }, counters: { leave: async () => {} } },
+    limits: { peers: { others: () => peers }, counters: { leave: async () => {} } },
     table: { ports: { closeAll() {} }, tls: { pending: 0 } },
     tunnels: { online },
     remote: {
@@ -80,6 +89,16 @@ test('a node that stops sends agents to other nodes, and other nodes reach it un
 
 test('a control plane that answers late is asked again, and until then no agent is cut', async () => {
   assert.deepEqual(await drained({ isNode: false, isSurvived: true, late: 3 }), [
+    'agents are not accepted',
+    'other nodes use other planes',
+    'agents go to other planes',
+    'agents are not accepted',
+    'agents end',
+  ])
+})
+
+test('the only worker before an upgrade asks too, though it has not heard of its successor when it begins', async () => {
+  assert.deepEqual(await drained({ isNode: false, isSurvived: true, late: 1, others: [], peers: [] }), [
     'agents are not accepted',
     'other nodes use other planes',
     'agents go to other planes',

@@ -12,6 +12,9 @@ import { type Answered, answerOf, dialTcp } from './visitor.ts'
 /** Connections that are opened at a time, for each that is still missing at some worker. */
 const SPARE = 3
 
+/** How long a handshake may take, in milliseconds. */
+const LATE_MS = 30_000
+
 /** Opens `each` connections to every worker, on which nothing is sent yet; by worker. */
 export async function socketsAtEach(
   server: Pick<ServerProcess, 'child'>,
@@ -49,8 +52,10 @@ export interface WorkerVisitor {
 /** Does the handshake on a connection that was opened before, and resolves with a visitor of `https://name`. */
 export async function visitorOver(socket: Socket, name: string, ca: string): Promise<WorkerVisitor> {
   const secure = connect({ socket, servername: name, secureContext: trustedContext(ca) })
+  const signal = AbortSignal.timeout(LATE_MS)
   try {
-    await once(secure, 'secureConnect')
+    // The server may have closed it while nothing was sent.
+    await Promise.race([once(secure, 'secureConnect', { signal }), once(secure, 'close', { signal }).then(gone)])
   } catch (error) {
     secure.destroy()
     throw error
@@ -61,4 +66,8 @@ export async function visitorOver(socket: Socket, name: string, ca: string): Pro
     ask: (path = '/') => answerOf(request({ agent, path, headers: { host: name } }).end()),
     close: () => secure.destroy(),
   }
+}
+
+function gone(): never {
+  throw new Error('the connection was closed before its handshake')
 }

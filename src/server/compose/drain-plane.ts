@@ -33,7 +33,9 @@ export async function drainPlane(plane: OpeningPlane, parts: Drained, given: Dra
   // Other planes may take as long to drain their visitors.
   const until = performance.now() + drainMs + LATE_MS
   together.begun()
-  const moved = hasOthers || remote.agentAddresses().length > 0 ? moveAgents(plane, parts, given, until) : undefined
+  // A worker may not have heard yet of those that follow it.
+  const mayMove = hasOthers || remote.agentAddresses().length > 0 || (plane.folder !== undefined && !online.isEmpty)
+  const moved = mayMove ? moveAgents(plane, parts, given, until) : undefined
   await drainVisitors({ secure, plain, ...table, ...visitors }, drainMs)
   together.done()
   const isNodeLeft = await moved

@@ -1,11 +1,16 @@
 /** Edges on three nodes: what is stored is in force at each, and tunnel groups have members on all of them. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Json } from '../../support/api-client.ts'
 import { agentAt, type ClusterNode, type TestCluster } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, exchange, visit } from '../../support/visitor.ts'
+import { waysToAskWeb } from '../../support/ways-to-ask.ts'
+
+/** How many writes are measured until another node has them; none, unless this variable says so. */
+const DELAYS = Number(process.env.POSTERN_IN_FORCE_DELAYS ?? 0)
 
 export function edgeTests(cluster: () => TestCluster): void {
   /** An HTTPS edge whose only route has these modules. */
@@ -25,6 +30,41 @@ export function edgeTests(cluster: () => TestCluster): void {
     const web = await httpUpstream(t, (_, response) => response.end(node.name))
     return (await agentAt(t, cluster(), node)).forward({ addr: web.port, labels })
   }
+
+  test('have at a node what another has stored, as soon as that node has answered a later write', async () => {
+    const [first, second] = cluster().nodes
+    for (let round = 0; round < 5; round++) {
+      const name = `later-${round}.test`
+      const { id: backend_id } = await first.api.create('/backends/http_response', { body: name })
+      await httpsEdge(first, name, { backend: { backend_id } })
+      // It waits for all changes up to its own.
+      const { headers } = await second.api.send('POST', '/ip_policies')
+      if (headers.get('service-in-force') === 'yes') assert.equal(await answered(second, name), name)
+    }
+  })
+
+  test('show at another node what one has stored', { skip: DELAYS === 0 && 'a measurement' }, async (t) => {
+    const [first, second] = cluster().nodes
+    const bodies = ['one', 'two']
+    const ids: string[] = []
+    for (const body of bodies) ids.push((await first.api.create('/backends/http_response', { body })).id)
+    const route = await httpsEdge(first, 'measured.test', { backend: { backend_id: ids[0] } })
+    await until('it is served', async () => (await answered(second, 'measured.test')) === 'one')
+    const [, kept] = waysToAskWeb(second.at('https://measured.test'), cluster().ca)
+    const delays: number[] = []
+    for (let i = 1; i <= DELAYS; i++) {
+      await first.api.send('PUT', `${route}/backend`, { body: { backend_id: ids[i % 2] } })
+      const answeredAt = performance.now()
+      while ((await kept?.ask())?.text !== bodies[i % 2]) await pause(1)
+      delays.push(performance.now() - answeredAt)
+    }
+    kept?.close()
+    delays.sort((a, b) => a - b)
+    const at = (part: number): string => (delays[Math.ceil(part * delays.length) - 1] ?? 0).toFixed(0)
+    t.diagnostic(
+      `${DELAYS} writes are met at another node after ${at(0.5)} ms (p50), ${at(0.99)} (p99), ${at(1)} (most)`,
+    )
+  })
 
   test('spread a group over its members at all of them', async (t) => {
     const { nodes } = cluster()

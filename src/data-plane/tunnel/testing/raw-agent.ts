@@ -1,4 +1,5 @@
 /** For tests: a minimal agent over a real TLS connection, which does what it is told and records what arrives. */
+import type { Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { Secret } from '../../../lib/secrets/secret.ts'
 import { answer, call, type Message, readMessage } from '../../../link/wire/agent-rpc.ts'
@@ -30,7 +31,8 @@ import type { WireStream } from '../../../link/wire/wire-stream.ts'
 export const TOKEN = 'authtoken_of_the_test_0123456789abcdef'
 
 export interface AgentOptions {
-  readonly port: number
+  /** The port of the server on loopback, or an open connection to it. */
+  readonly port: number | Socket
   /** Whether it sends and answers heartbeats; an agent that does neither seems dead. */
   readonly isAlive?: boolean
   /** Whether it sends heartbeats of its own. */
@@ -61,7 +63,8 @@ export class TestAgent {
     const { promise, resolve } = Promise.withResolvers<WireError | undefined>()
     this.closed = promise
     // The certificates of tests have long expired.
-    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    const to = typeof port === 'number' ? { port, host: '127.0.0.1' } : { socket: port }
+    const socket = connect({ ...to, rejectUnauthorized: false })
     this.mux = new Mux({
       role: 'agent',
       transport: socketTransport(socket),
