@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
+import { lockForServing } from '../../src/control-plane/store/serve-lock.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { eachStore, postgresUrl } from '../support/databases.ts'
 import { startPlatform } from '../support/platform.ts'
@@ -175,6 +176,19 @@ describe('a backup', () => {
     const second = await posternHere(['restore', plain(), ...at(other)])
     assert.match(second.err, /there is already a key file at/)
     assert.deepEqual(await readdir(other.dataDir), ['secret.key'])
+  })
+
+  test('is not restored where a server is starting, and leaves the folder as it was', async () => {
+    const target = await newPlace('sqlite')
+    // A server takes the lock before it opens the database.
+    const release = lockForServing(target.databaseUrl)
+    const before = await readdir(target.dataDir)
+    const refused = await posternHere(['restore', plain(), ...at(target)])
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /nothing was restored: another server, process \d+, uses the SQLite database/)
+    assert.deepEqual(await readdir(target.dataDir), before)
+    release()
+    assert.equal((await posternHere(['restore', plain(), ...at(target)])).code, 0)
   })
 
   test('that cannot be stored leaves the folder as it was', async () => {

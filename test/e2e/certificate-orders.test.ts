@@ -299,7 +299,10 @@ describe('somebody asks for another try', () => {
     acme.mood.problems.push({ step: 'challenge', name: 'app.example.com', ...failed })
     const ask = (of: string) => platform.admin.send('POST', `/reserved_domains/${of}/retry`)
     const answers = await Promise.all(Array.from({ length: 10 }, () => ask(id)))
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(9).fill(429)])
+    assert.deepEqual(
+      answers.map(({ status }) => status).sort((a, b) => a - b),
+      [204, ...Array(9).fill(429)],
+    )
     const late = answers.find(({ status }) => status === 429)
     assert.ok(Number(late?.headers.get('retry-after')) > 50)
     assert.equal((await ask(other)).status, 204)
@@ -307,6 +310,27 @@ describe('somebody asks for another try', () => {
     await until('the other has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
     assert.equal((await ask(id)).status, 429)
     assert.equal(acme.count('order', 'app.example.com'), 2)
+  })
+
+  test('a failed renewal shows when it is tried again, and is tried again when asked', async (t) => {
+    const { acme, platform, jobOf } = await start(t)
+    const { id } = await reserve(platform.admin, 'app.example.com')
+    const certificate = await until('it has its certificate', async () => {
+      const { certificate } = await platform.admin.get(`/reserved_domains/${id}`)
+      return (await jobOf(id)) === null && certificate
+    })
+    const path = `/tls_certificates/${certificate.id}`
+    const { serial_number: first } = await platform.admin.get(path)
+    acme.mood.problems.push({ step: 'challenge', name: 'app.example.com', ...failed })
+    assert.equal((await platform.admin.send('POST', `${path}/renew`)).status, 204)
+    const job = await until('it fails', async () => {
+      const now = await jobOf(id)
+      return now?.error_code === 'ERR_CHALLENGE_FAILED' && now
+    })
+    assert.ok(Date.parse(job.retries_at) - Date.parse(job.started_at) >= orderTimes.firstPauseMs / 2)
+    assert.equal((await platform.admin.get(path)).serial_number, first)
+    assert.equal((await platform.admin.send('POST', `/reserved_domains/${id}/retry`)).status, 204)
+    await until('it is renewed', async () => (await platform.admin.get(path)).serial_number !== first)
   })
 
   test('it takes no order that first certificates of others may need', async (t) => {

@@ -13,7 +13,7 @@ function watch(t: TestContext) {
     proxies,
     named: () => lines.map((line) => JSON.parse(line).address),
     /** Requests of an address with such headers, each of which ends, and of others without them. */
-    ask(address: string, requests: number, others = 0) {
+    ask: (address: string, requests: number, others = 0) => {
       for (let i = 0; i < requests; i++) {
         proxies.saw(address)
         counted.total += 1 + others

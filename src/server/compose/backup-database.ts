@@ -8,6 +8,7 @@ import {
   readBackup,
 } from '../../control-plane/records/backup-format.ts'
 import { OlderDatabase } from '../../control-plane/store/migrations.ts'
+import { lockForServing } from '../../control-plane/store/serve-lock.ts'
 import { openStore } from '../../control-plane/store/store.ts'
 import { hasKeyFile, keyText, makeKeyFile, removeKeyFile } from '../../lib/secrets/seal.ts'
 import type { Settings } from '../config/read-settings.ts'
@@ -45,13 +46,24 @@ interface Restore {
 /** Fills an empty database, and makes its key file; both are as before when that fails. */
 export async function restore(settings: Settings, { file, passphrase }: Restore, key: string): Promise<void> {
   const { databaseUrl, keyFile } = settings
-  const hadKey = hasKeyFile(keyFile)
   // The same key may be there, left by a restore that was killed.
-  if (hadKey && keyText(keyFile) !== key) {
+  if (hasKeyFile(keyFile) && keyText(keyFile) !== key) {
     throw new Error(
       `there is already a key file at ${keyFile}; restore into an empty place, see --data-dir and --key-file`,
     )
   }
+  // A server that starts meanwhile would make its own first user.
+  const release = lockForServing(databaseUrl)
+  try {
+    await fill(settings, { file, passphrase }, key)
+  } finally {
+    if (isMissing(databaseUrl)) rmSync(`${filePath(databaseUrl)}.lock`, { force: true })
+    release()
+  }
+}
+
+async function fill({ databaseUrl, keyFile }: Settings, { file, passphrase }: Restore, key: string): Promise<void> {
+  const hadKey = hasKeyFile(keyFile)
   const isNew = isMissing(databaseUrl)
   const store = await openStore(databaseUrl, { migrates: false }).catch((error: unknown) => {
     throw error instanceof OlderDatabase ? new Error(notEmpty(': an older version of Postern made it')) : error

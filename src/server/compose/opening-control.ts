@@ -50,7 +50,7 @@ export async function beginControl(options: ControlPlaneOptions, opened: AsyncDi
   const store = await openStore(settings.databaseUrl, { ...(limits && { limits }) })
   opened.defer(() => store.close())
   const sealer = await openSealer(store, settings.keyFile)
-  const open = [settings.keyFile, settings.dataDir].filter(isOpenToOthers)
+  const open = [settings.keyFile, settings.dataDir].filter((path) => isOpenToOthers(path))
   if (open.length > 0) log.warn({ open }, 'other users of this machine have access to secrets; use `chmod o=` there')
   await bindSecrets(store, sealer)
   return {
