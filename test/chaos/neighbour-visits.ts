@@ -66,7 +66,7 @@ export function bind({ server, ca, authtoken }: BindPlace): Visit {
   }
 }
 
-/** An SSH session of its own: it logs in, asks for a forward, gives it up and leaves. */
+/** An SSH session of its own: it logs in, runs a command, asks for a forward, gives it up and leaves. */
 export function sshForward({ port, privateKey }: SshPlace): Visit {
   let count = 0
   return {
@@ -75,6 +75,8 @@ export function sshForward({ port, privateKey }: SshPlace): Visit {
       try {
         await client.login({ privateKey })
         const name = `ssh-${++count}.chaos.test`
+        // As `ssh` does; a forward without a command waits a moment for it.
+        await client.exec('http')
         await client.forward(name, 80)
         await client.cancel(name, 80)
       } catch (error) {
