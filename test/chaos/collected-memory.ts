@@ -32,7 +32,7 @@ if (folder !== undefined && collect) {
     const at = join(folder, String(round))
     if (!existsSync(at)) return
     round++
-    void collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     writeFileSync(join(at, String(process.pid)), String(process.memoryUsage.rss() / 1024 ** 2))
   }
   setInterval(look, LOOK_MS).unref()

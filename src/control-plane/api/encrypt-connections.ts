@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTlsServer, type SecureContextOptions } from 'node:tls'
-import { SharedPlaces } from '../../lib/limits/shared-places.ts'
+import { SharedSlots } from '../../lib/limits/shared-slots.ts'
 import { clientKeyOf } from '../../lib/net/client-key.ts'
 import { shared } from '../../model/shared.ts'
 import type { OwnCertificate } from './own-certificate.ts'
@@ -26,10 +26,10 @@ export function encryptConnections(
   { certificate, tls, mayShake }: EncryptOptions,
 ): { renew(): void; stop(): void } {
   const shaking = new Map<string, Socket>()
-  const places = new SharedPlaces<Socket>(shared.apiHandshakes.most)
+  const slots = new SharedSlots<Socket>(shared.apiHandshakes.most)
   const over = (path: string): void => {
     const socket = shaking.get(path)
-    if (socket) places.leave(socket)
+    if (socket) slots.leave(socket)
     shaking.delete(path)
   }
   const listeners = server.listeners('connection')
@@ -61,7 +61,7 @@ export function encryptConnections(
       socket.destroy()
       return
     }
-    places.take(socket, clientKeyOf(remoteAddress))?.destroy()
+    slots.take(socket, clientKeyOf(remoteAddress))?.destroy()
     const path = pathOf(socket)
     shaking.set(path, socket)
     socket.once('close', () => {

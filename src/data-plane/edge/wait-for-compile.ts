@@ -1,6 +1,6 @@
 /** Connections to an edge that is still being found or compiled wait a moment, with every byte still in the socket. */
 import type { Socket } from 'node:net'
-import { SharedPlaces } from '../../lib/limits/shared-places.ts'
+import { SharedSlots } from '../../lib/limits/shared-slots.ts'
 import { clientKeyOf } from '../../lib/net/client-key.ts'
 import { shared } from '../../model/shared.ts'
 
@@ -8,26 +8,26 @@ import { shared } from '../../model/shared.ts'
 const HOLD_MS = 5000
 
 export class CompileWait {
-  readonly #places: SharedPlaces<Socket>
+  readonly #slots: SharedSlots<Socket>
   readonly #holdMs: number
 
-  constructor({ maxHeld = shared.heldConnections.most as number, holdMs = HOLD_MS } = {}) {
-    this.#places = new SharedPlaces(maxHeld)
+  constructor({ maxHeld, holdMs = HOLD_MS }: { maxHeld?: number; holdMs?: number } = {}) {
+    this.#slots = new SharedSlots(maxHeld ?? shared.heldConnections.most)
     this.#holdMs = holdMs
   }
 
   /** Calls `letIn` when `ready` resolves, unless the visitor, from `ip`, has left or had to make room for another. */
   hold(socket: Socket, ip: string, ready: Promise<void>, letIn: () => void): void {
-    this.#places.take(socket, clientKeyOf(ip))?.destroy()
+    this.#slots.take(socket, clientKeyOf(ip))?.destroy()
     const leave = (): void => {
-      this.#places.leave(socket)
+      this.#slots.leave(socket)
       clearTimeout(overdue)
       socket.off('close', leave).off('error', ignore)
     }
     const overdue = setTimeout(() => socket.destroy(), this.#holdMs)
     socket.on('close', leave).on('error', ignore)
     const comeIn = (): void => {
-      if (!this.#places.has(socket)) return
+      if (!this.#slots.has(socket)) return
       leave()
       letIn()
     }
@@ -37,7 +37,7 @@ export class CompileWait {
 
   /** Closes all that wait. */
   cut(): void {
-    for (const socket of this.#places.holders) socket.destroy()
+    for (const socket of this.#slots.holders) socket.destroy()
   }
 }
 

@@ -26,21 +26,21 @@ type Waiting = (hasTurn: boolean) => void
 export class SharedTurns {
   readonly #options: SharedTurnsOptions
   readonly #taken: Shares
-  readonly #places: Shares
+  readonly #queued: Shares
   /** Those that wait, oldest first, by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: SharedTurnsOptions) {
     this.#options = options
     this.#taken = new Shares(options.atOnce)
-    this.#places = new Shares(options.waiting)
+    this.#queued = new Shares(options.waiting)
   }
 
   /** True when the turn has come at once; else resolves with whether it came in time. Each turn that came ends with `over`. */
   take(owner: string): true | Promise<boolean> {
     // While somebody waits, every place is taken.
     if (this.#taken.used < this.#options.atOnce) return this.#begin(owner)
-    const giver = this.#places.giver(owner)
+    const giver = this.#queued.giver(owner)
     if (giver !== undefined) {
       const [oldest] = this.#waiting.get(giver) ?? []
       if (!oldest) return Promise.resolve(false)
@@ -55,7 +55,7 @@ export class SharedTurns {
     const same = this.#waiting.get(owner)
     if (same) same.add(settle)
     else this.#waiting.set(owner, new Set([settle]))
-    this.#places.add(owner, 1)
+    this.#queued.add(owner, 1)
     return promise
   }
 
@@ -91,7 +91,7 @@ export class SharedTurns {
   #remove(owner: string, waiting: Waiting): void {
     const same = this.#waiting.get(owner)
     if (!same?.delete(waiting)) return
-    this.#places.add(owner, -1)
+    this.#queued.add(owner, -1)
     this.#waiting.delete(owner)
     if (same.size > 0) this.#waiting.set(owner, same)
   }

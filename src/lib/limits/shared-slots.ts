@@ -1,12 +1,12 @@
-/** A bounded number of places, shared by owners: when all are taken, the oldest holder of the owner with most gives way. */
+/** A bounded number of slots, shared by owners: when all are taken, the oldest holder of the owner with most gives way. */
 import { Shares } from './shares.ts'
 
 /**
  * @example
- * places.take(socket, source)?.destroy()
- * socket.once('close', () => places.leave(socket))
+ * slots.take(socket, source)?.destroy()
+ * socket.once('close', () => slots.leave(socket))
  */
-export class SharedPlaces<Holder> {
+export class SharedSlots<Holder> {
   readonly #shares: Shares
   readonly #owners = new Map<Holder, string>()
   /** Oldest first. */
@@ -16,7 +16,7 @@ export class SharedPlaces<Holder> {
     this.#shares = new Shares(most)
   }
 
-  /** All who hold a place. */
+  /** All who hold a slot. */
   get holders(): Holder[] {
     return [...this.#owners.keys()]
   }
@@ -25,7 +25,7 @@ export class SharedPlaces<Holder> {
     return this.#owners.has(holder)
   }
 
-  /** Takes a place; returns the holder that has lost its own for it, if any. */
+  /** Takes a slot; returns the holder that has lost its own for it, if any. */
   take(holder: Holder, owner: string): Holder | undefined {
     const giver = this.#shares.giver(owner)
     const [oldest] = (giver !== undefined && this.#held.get(giver)) || []
@@ -38,7 +38,7 @@ export class SharedPlaces<Holder> {
     return oldest
   }
 
-  /** Gives the place back; a second call does nothing. */
+  /** Gives the slot back; a second call does nothing. */
   leave(holder: Holder): void {
     const owner = this.#owners.get(holder)
     if (owner === undefined) return
