@@ -39,11 +39,6 @@ export const shared = {
     },
     atBound: '503 with `Retry-After`',
   },
-  heldConnections: {
-    what: 'connections that wait until their edge is found or compiled',
-    ...{ most: 1024, unit: 'at once at each worker', by: 'source' },
-    atBound: 'the oldest of the source with most is closed',
-  },
   apiHandshakes: {
     what: 'handshakes of API callers (`--api-tls`)',
     ...{ most: 1024, unit: 'at once', by: 'source' },

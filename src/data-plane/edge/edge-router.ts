@@ -84,8 +84,8 @@ export class EdgeRouter {
   /** A connection to the port of a TCP edge. */
   onPort = (socket: Socket, port: number, peer: Peer): void => {
     const edge = this.#options.edges.onPort(port)
-    if (edge?.starting) this.#held.hold(socket, peer.ip, edge.starting, () => this.onPort(socket, port, peer))
-    else if (!edge) socket.destroy()
+    if (edge?.starting && this.#held.hold(socket, edge.starting, () => this.onPort(socket, port, peer))) return
+    if (!edge) socket.destroy()
     else if (this.#admits(socket, edge, peer, undefined)) {
       this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
     }
@@ -107,10 +107,8 @@ export class EdgeRouter {
     }
     const pending = this.#options.lookUp?.('secure', hello.serverName, visitor, peer.ip)
     const isBusy = pending === 'busy'
-    if (pending && !isBusy) {
-      this.#held.hold(socket, peer.ip, pending, () => this.onGreeted(greeted, { hasWaited: true }))
+    if (pending && !isBusy && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true })))
       return
-    }
     // When nobody knows, its request waits once more, and is told so: a wildcard here may be another's service.
     const edge = isBusy ? undefined : edges.find(hello.serverName)
     if (!edge) {
@@ -122,10 +120,7 @@ export class EdgeRouter {
       })
       return
     }
-    if (edge.starting) {
-      this.#held.hold(socket, peer.ip, edge.starting, () => this.onGreeted(greeted, visitor))
-      return
-    }
+    if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
     // addresses are checked before a handshake costs anything.
     if (!this.#admits(socket, edge, peer, hello.serverName)) return
     if (edge.tls === null) {
