@@ -1,5 +1,6 @@
 /** Hostile neighbours, each in a process of its own: a member with an API key, an agent with a credential, and a stranger. */
 import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { request as requestPlain } from 'node:http'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { constants, setPriority } from 'node:os'
@@ -37,10 +38,16 @@ export interface Neighbour {
 }
 
 /** They run on what the machine leaves: real ones have machines of their own. */
-export function startNeighbour(owner: Owner, options: NeighbourOptions, cpus: string | undefined): Neighbour {
+export async function startNeighbour(
+  owner: Owner,
+  options: NeighbourOptions,
+  cpus: string | undefined,
+): Promise<Neighbour> {
   const child = fork(fileURLToPath(import.meta.url), { serialization: 'advanced' })
   owner.after(() => child.kill('SIGKILL'))
   const pid = child.pid ?? 0
+  // It has loaded its code.
+  await once(child, 'message')
   setPriority(pid, constants.priority.PRIORITY_LOW)
   if (cpus !== undefined) pinned(pid, cpus)
   child.send(options)
@@ -92,7 +99,10 @@ async function memberDeeds({ api, own, httpsPort }: NeighbourOptions): Promise<R
     const answer = await client.send(method, path, body === undefined ? {} : { body })
     return { ...answer, code: answer.status >= 400 ? String(answer.body?.error_code ?? answer.status) : answer.status }
   }
-  for (let i = 0; i < 60; i++) await send('POST', '/backends/http_response', { body: 'x'.repeat(250_000) })
+  // Another attack may have left some.
+  const { body: kept } = await send('GET', '/backends/http_response?limit=1')
+  const isFirst = kept.backends?.length === 0
+  for (let i = 0; isFirst && i < 60; i++) await send('POST', '/backends/http_response', { body: 'x'.repeat(250_000) })
   await send('PUT', `/edges/https/${own.id}/routes/${own.routeId}/policy`, costly)
   return {
     lists: { atOnce: 4, perSecond: 4, run: async () => (await send('GET', '/backends/http_response?limit=100')).code },
@@ -292,6 +302,7 @@ async function run(options: NeighbourOptions, counts: Map<string, number>): Prom
 if (import.meta.main) {
   const counts = new Map<string, number>()
   process.on('disconnect', () => process.exit())
+  process.send?.('ready')
   // It goes on whatever breaks.
   process.on('uncaughtException', () => {})
   process.on('message', (received) => {

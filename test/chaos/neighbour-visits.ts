@@ -1,4 +1,5 @@
 /** What bystanders of hostile neighbours do besides visits: they log in, bind addresses, and serve over SSH. */
+import { randomUUID } from 'node:crypto'
 import { connect as connectTls } from 'node:tls'
 import { connect } from '../../src/agent/library.ts'
 import { TestClient } from '../../src/data-plane/ssh/testing/test-gateway.ts'
@@ -20,6 +21,9 @@ export interface SshPlace {
 }
 
 const once = { isRepeated: false } as const
+
+/** A name that nobody else has. */
+const ownName = (): string => `${randomUUID()}.chaos.test`
 
 /** Each on a connection of its own: a handshake and an echo at a TLS edge that ends TLS. */
 export function tlsEcho({ url, ca }: Place): Visit {
@@ -50,12 +54,11 @@ export function logIn({ url, ca = '' }: Place): Visit {
 /** One agent binds a name and gives it up again. */
 export function bind({ server, ca, authtoken }: BindPlace): Visit {
   let agent: ReturnType<typeof connect> | undefined
-  let count = 0
   return {
     async step() {
       agent ??= connect({ server, ca, authtoken })
       try {
-        const bound = await (await agent).forward({ addr: 9, domain: `bystander-${++count}.chaos.test` })
+        const bound = await (await agent).forward({ addr: 9, domain: ownName() })
         await bound.close()
       } catch (error) {
         throw new StepFailure(error instanceof Error ? error.message : String(error), [])
@@ -66,15 +69,16 @@ export function bind({ server, ca, authtoken }: BindPlace): Visit {
   }
 }
 
-/** An SSH session of its own: it logs in, asks for a forward, gives it up and leaves. */
+/** An SSH session of its own: it logs in, runs a command, asks for a forward, gives it up and leaves. */
 export function sshForward({ port, privateKey }: SshPlace): Visit {
-  let count = 0
   return {
     async step() {
       const client = new TestClient(port)
       try {
         await client.login({ privateKey })
-        const name = `ssh-${++count}.chaos.test`
+        const name = ownName()
+        // As `ssh` does; a forward without a command waits a moment for it.
+        await client.exec('http')
         await client.forward(name, 80)
         await client.cancel(name, 80)
       } catch (error) {

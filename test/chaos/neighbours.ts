@@ -1,5 +1,7 @@
 /** A hostile member, a hostile agent and a hostile stranger at once: none of it may refuse or slow what others do. */
-import { cpus } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeSshHostKey } from '../../src/lib/ssh-keys/ssh-host-key.ts'
 import { CLIENT_ID, realProvider } from '../interop/oidc/provider.ts'
@@ -7,6 +9,7 @@ import { realIdp } from '../interop/saml/provider.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
 import { residentMib } from './children.ts'
+import { collectedMemory, MEMORY_FOLDER } from './collected-memory.ts'
 import { type NeighbourOptions, type Role, startNeighbour } from './hostile-neighbours.ts'
 import { pinned, threeParts } from './pinned.ts'
 import type { KindReport, Places, VisitorsReport } from './visitors.ts'
@@ -30,7 +33,7 @@ export interface NeighboursReport {
   readonly what: string
   readonly quiet: VisitorsReport
   readonly hostile: VisitorsReport
-  /** Of each process of the server, before, during and after, in MiB. */
+  /** Of each process of the server, in MiB: before and after once garbage is collected, and the most meanwhile. */
   readonly memory: Readonly<Record<string, readonly [before: number, most: number, after: number]>>
   /** What the attackers did, by how it ended. */
   readonly attacks: Readonly<Record<Role, Readonly<Record<string, number>>>>
@@ -43,8 +46,13 @@ const REQUESTS_PER_SECOND = 40
 const QUIET_SECONDS = 60
 const REST_SECONDS = 60
 
-/** How long the server warms up under its bystanders before anything is measured, in milliseconds. */
-const WARM_MS = 15_000
+/**
+ * How long the server warms up before anything is measured, in milliseconds: under bystanders alone, under a rehearsal of the attack,
+ * so that memory is compared with that of a server that has seen all of it, and until that is over.
+ */
+const WARM_MS = 10_000
+const REHEARSAL_MS = 30_000
+const OVER_MS = 10_000
 
 /** A kind may take this long in any case, in milliseconds. */
 const ALLOWED_MS = 250
@@ -57,8 +65,12 @@ const roles: readonly Role[] = ['member', 'agent', 'stranger']
 export async function neighbours(owner: Owner, options: NeighboursOptions): Promise<NeighboursReport> {
   const { workers, databaseUrl, seconds, times, isPinned, progress } = options
   const [forServer, forBystanders, forAttackers] = isPinned ? threeParts(cpus().length) : []
+  const folder = mkdtempSync(join(tmpdir(), 'chaos-memory-'))
+  owner.after(() => rmSync(folder, { recursive: true, force: true }))
   const world = await startWorld(owner, {
     ...{ workers, drainMs: 1000, hasOfficial: false },
+    env: { [MEMORY_FOLDER]: folder },
+    nodeFlags: ['--expose-gc', '--import', new URL('collected-memory.ts', import.meta.url).href],
     ...(databaseUrl !== undefined && { databaseUrl }),
     flags: { 'outbound-allow': '127.0.0.1/32' },
   })
@@ -68,30 +80,38 @@ export async function neighbours(owner: Owner, options: NeighboursOptions): Prom
   const { places, victim } = await bystanders(owner, world)
   const visitors = startVisitors(owner, { places, requestsPerSecond: REQUESTS_PER_SECOND })
   if (forBystanders !== undefined) pinned(visitors.pid, forBystanders)
+  const attack = () => Promise.all(roles.map((role) => startNeighbour(owner, { ...victim, role }, forAttackers)))
+  const end = (attackers: Awaited<ReturnType<typeof attack>>) => Promise.all(attackers.map((each) => each.stop()))
   await pause(WARM_MS)
+  progress('a rehearsal of the attack')
+  const rehearsing = await attack()
+  await pause(REHEARSAL_MS)
+  await end(rehearsing)
+  await pause(OVER_MS)
   await visitors.report()
   progress(`quiet for ${QUIET_SECONDS} s, with ${workers} workers`)
   await pause(QUIET_SECONDS * 1000)
   const quiet = await visitors.report()
-  const memoryNow = () => Object.entries(processes).map(([name, pid]) => [name, residentMib(pid)] as const)
-  const before = memoryNow()
-  const most = new Map(before)
-  const watching = setInterval(() => {
-    for (const [name, mib] of memoryNow()) most.set(name, Math.max(mib, most.get(name) ?? 0))
-  }, 1000)
+  const collected = (round: string) => collectedMemory(folder, round, Object.values(processes))
+  const before = await collected('0')
+  const most = [...before]
+  const look = (): void => {
+    for (const [i, pid] of Object.values(processes).entries()) most[i] = Math.max(residentMib(pid), most[i] ?? 0)
+  }
+  const watching = setInterval(look, 1000)
   owner.after(() => clearInterval(watching))
-  const attackers = roles.map((role) => startNeighbour(owner, { ...victim, role }, forAttackers))
+  const attackers = await attack()
   progress(`hostile for ${seconds} s`)
   await pause(seconds * 1000)
   const hostile = await visitors.report()
-  const attacks = await Promise.all(attackers.map((each) => each.stop()))
+  const attacks = await end(attackers)
   progress(`over; ${REST_SECONDS} s until memory is measured`)
   await pause(REST_SECONDS * 1000)
   const rest = await visitors.stop()
   clearInterval(watching)
-  const after = new Map(memoryNow())
+  const after = await collected('1')
   const memory = Object.fromEntries(
-    before.map(([name, mib]) => [name, [mib, most.get(name) ?? 0, after.get(name) ?? 0] as const]),
+    Object.keys(processes).map((name, i) => [name, [before[i] ?? 0, most[i] ?? 0, after[i] ?? 0] as const]),
   )
   const faults = [
     ...failures('quiet', quiet),

@@ -26,10 +26,10 @@ export function encryptConnections(
   { certificate, tls, mayShake }: EncryptOptions,
 ): { renew(): void; stop(): void } {
   const shaking = new Map<string, Socket>()
-  const places = new SharedSlots<Socket>(shared.apiHandshakes.most)
+  const slots = new SharedSlots<Socket>(shared.apiHandshakes.most)
   const over = (path: string): void => {
     const socket = shaking.get(path)
-    if (socket) places.leave(socket)
+    if (socket) slots.leave(socket)
     shaking.delete(path)
   }
   const listeners = server.listeners('connection')
@@ -61,7 +61,7 @@ export function encryptConnections(
       socket.destroy()
       return
     }
-    places.take(socket, clientKeyOf(remoteAddress))?.destroy()
+    slots.take(socket, clientKeyOf(remoteAddress))?.destroy()
     const path = pathOf(socket)
     shaking.set(path, socket)
     socket.once('close', () => {

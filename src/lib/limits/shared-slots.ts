@@ -16,7 +16,7 @@ export class SharedSlots<Holder> {
     this.#shares = new Shares(most)
   }
 
-  /** All who hold one. */
+  /** All who hold a slot. */
   get holders(): Holder[] {
     return [...this.#owners.keys()]
   }

@@ -84,7 +84,8 @@ async function mailgunFields(body: Buffer, meter: Meter): Promise<readonly unkno
 /** How much white space may come before JSON. */
 const MAX_BLANK_BYTES = 64
 
-/** The steps of making and hashing a character of a URL. */
+/** The steps of making and hashing a URL with what follows it, and of each of its characters. */
+const URL_STEPS = 5000
 const URL_STEPS_A_CHARACTER = 3
 
 /** The URL of a request as its sender may have signed it: with and without the default port and needless escapes. */
@@ -93,7 +94,7 @@ export function urlsOf({ scheme, authority, target }: RequestContext, meter: Met
   const authorities = [authority, host, `${host}:${scheme === 'https' ? 443 : 80}`]
   const targets = [target, target.replace(needlessEscape, (each) => decodeURIComponent(each))]
   const urls = [...new Set(authorities.flatMap((each) => targets.map((rest) => `${scheme}://${each}${rest}`)))]
-  meter.charge(urls.length * target.length * URL_STEPS_A_CHARACTER)
+  meter.charge(urls.length * (URL_STEPS + target.length * URL_STEPS_A_CHARACTER))
   return urls
 }
 
