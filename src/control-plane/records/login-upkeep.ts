@@ -22,7 +22,7 @@ const BATCHES = 50
  * Most logins, and most users. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting takes the database a tenth of
  * a second. The longest absent at the edges with most logins go first, and have to log in again.
  */
-const { most: MAX_KEPT } = shared.storedLogins
+const MAX_KEPT = shared.storedLogins.most
 
 /** How many edges give up logins in one round: for each the database reads the table once. */
 const EDGES_A_ROUND = 10
