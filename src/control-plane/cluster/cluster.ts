@@ -4,7 +4,7 @@
  * One thing: what begins, runs and ends with the lease of this node.
  */
 
-import type { PlaceHolder, PlacesAnswer } from '../../link/planes/ask-node.ts'
+import type { AddressHolder, ServedAnswer } from '../../link/planes/ask-node.ts'
 import type { NameChallenge, OtherNode, PlaneCalls, Reservation } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ExchangeAsk } from '../../model/exchange.ts'
@@ -42,7 +42,7 @@ interface Here extends NodeServices {
   /** Sends a call to another node. */
   callNode(nodeId: string, value: unknown): Promise<unknown>
   /** Asks a data plane of another node which places that node still serves; never rejects. */
-  askPlaces(node: OtherNode, holders: readonly PlaceHolder[]): Promise<PlacesAnswer>
+  askServed(node: OtherNode, holders: readonly AddressHolder[]): Promise<ServedAnswer>
 }
 
 interface ClusterOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
@@ -103,7 +103,7 @@ export class Cluster {
       store.read((reader) => formerSessions(reader, ids), { withinMs: RETURN_MS }),
     )
     this.#lost = new LostNodes({
-      ask: (lost, holders) => here.askPlaces(lost, holders),
+      ask: (lost, holders) => here.askServed(lost, holders),
       now: options.now ?? (() => performance.now()),
     })
     this.lookUps = new LookUps({ store, sealer, nodeId, log, introduce: (ids) => this.#introduce(ids) })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PlaceHolder, PlacesAnswer } from '../../link/planes/ask-node.ts'
+import type { AddressHolder, ServedAnswer } from '../../link/planes/ask-node.ts'
 import type { OtherNode } from '../../link/planes/plane-calls.ts'
 import { LostNodes, SILENT_MS } from './lost-nodes.ts'
 
@@ -18,7 +18,7 @@ const holder = (n: number, nodeId = 'nd_b') => ({
 function lostNodes(...ids: string[]) {
   const world = {
     now: 0,
-    says: 'silent' as PlacesAnswer | ((holders: readonly PlaceHolder[]) => PlacesAnswer),
+    says: 'silent' as ServedAnswer | ((holders: readonly AddressHolder[]) => ServedAnswer),
     asked: 0,
   }
   const lost = new LostNodes({
@@ -50,7 +50,7 @@ describe('a lost node', () => {
     assert.equal(lost.isGone('nd_b'), false)
   })
 
-  const cases: readonly [says: PlacesAnswer, isFree: boolean][] = [
+  const cases: readonly [says: ServedAnswer, isFree: boolean][] = [
     ['refused', true],
     ['silent', false],
     ['unclear', false],

@@ -1,17 +1,17 @@
 /** Nodes whose leases are lost (D56): which of their places are free, as they say themselves, or are too long silent to say. */
-import type { PlaceHolder, PlacesAnswer } from '../../link/planes/ask-node.ts'
+import type { AddressHolder, ServedAnswer } from '../../link/planes/ask-node.ts'
 import type { OtherNode } from '../../link/planes/plane-calls.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 
 interface LostNodesOptions {
   /** Asks a node which of these places it still serves; never rejects. */
-  readonly ask: (node: OtherNode, holders: readonly PlaceHolder[]) => Promise<PlacesAnswer>
+  readonly ask: (node: OtherNode, holders: readonly AddressHolder[]) => Promise<ServedAnswer>
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number
 }
 
 /** A holder whose node is lost. */
-type LostHolder = PlaceHolder & { readonly nodeId: string }
+type LostHolder = AddressHolder & { readonly nodeId: string }
 
 /** How long a lost node must be silent before what it had is free, in milliseconds. */
 export const SILENT_MS = 60_000
@@ -23,7 +23,7 @@ interface LostNode {
   /** Whether the last answer was that nothing is there. */
   isRefused: boolean
   /** Whether each of these holders still has its place. */
-  readonly asked: AskedTogether<PlaceHolder, boolean>
+  readonly asked: AskedTogether<AddressHolder, boolean>
   looking: Promise<void> | undefined
 }
 
@@ -66,9 +66,9 @@ export class LostNodes {
   async areFree(holders: readonly LostHolder[]): Promise<boolean> {
     const held = await Promise.all(
       holders.map(
-        ({ nodeId, place, tunnelId, sessionId }) =>
+        async ({ nodeId, place, tunnelId, sessionId }) =>
           // One that this node does not know to be lost may be alive by now.
-          this.#lost.get(nodeId)?.asked.ask({ place, tunnelId, sessionId }) ?? true,
+          (await this.#lost.get(nodeId)?.asked.ask({ place, tunnelId, sessionId })) ?? true,
       ),
     )
     return !held.includes(true)
@@ -89,7 +89,7 @@ export class LostNodes {
     return lost
   }
 
-  async #ask(lost: LostNode, holders: readonly PlaceHolder[]): Promise<PlacesAnswer> {
+  async #ask(lost: LostNode, holders: readonly AddressHolder[]): Promise<ServedAnswer> {
     const answer = await this.#options.ask(lost.node, holders)
     lost.isRefused = answer === 'refused'
     if (answer !== 'refused' && answer !== 'silent') lost.heardAt = this.#options.now()

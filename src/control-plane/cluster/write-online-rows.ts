@@ -160,7 +160,7 @@ export class OnlineRows {
     this.#writeSoon(0)
     return promise.finally(() => {
       this.#asked.delete(reservation)
-      this.#freed.delete(claimKey(reservation))
+      this.#freed.delete(reservationKey(reservation))
     })
   }
 
@@ -169,7 +169,7 @@ export class OnlineRows {
    * there. They are asked while nothing is held or locked: the agent that has the place may come here.
    */
   async isFreed(reservation: Reservation): Promise<boolean> {
-    const key = claimKey(reservation)
+    const key = reservationKey(reservation)
     const lost = this.#inDoubt.get(key)
     this.#inDoubt.delete(key)
     if (!lost || !(await this.#options.areFree(lost))) return false
@@ -315,7 +315,7 @@ export class OnlineRows {
       return { sessions, ...(await this.#writeAddresses(writer, batch)) }
     })
     this.#releasing.clear()
-    for (const [reservation, lost] of outcome.inDoubt) this.#noteDoubt(claimKey(reservation), lost)
+    for (const [reservation, lost] of outcome.inDoubt) this.#noteDoubt(reservationKey(reservation), lost)
     for (const { reservation, resolve } of batch.reservations) resolve(!outcome.refused.has(reservation))
     for (const reservation of outcome.taken) onAddressTaken(reservation)
     for (const id of outcome.sessions) onSessionTaken(id)
@@ -458,7 +458,9 @@ export class OnlineRows {
     const dropped = new Set(holders.filter((each) => each.nodeId === nodeId || !(each.isAlive || each.isLost)))
     const movedHere: FoundHolder[] = []
     for (const reservation of wanted) {
-      const free = holders.filter((holder) => holder.isLost && isAmong(holder, this.#freed.get(claimKey(reservation))))
+      const free = holders.filter(
+        (holder) => holder.isLost && isAmong(holder, this.#freed.get(reservationKey(reservation))),
+      )
       const left = { ...row, holders: holders.filter((holder) => !free.includes(holder)) }
       const decision = decideReservation({ ...reservation, nodeId, ownerId: ownerOf(reservation) }, left)
       if (!decision.isGranted) {
@@ -531,7 +533,7 @@ export function addressContext(place: string): string {
 }
 
 /** The same when a claim is made again. */
-function claimKey({ place, tunnelId, sessionId }: Reservation): string {
+function reservationKey({ place, tunnelId, sessionId }: Reservation): string {
   return `${place} ${tunnelId} ${sessionId}`
 }
 

@@ -4,7 +4,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
-import { type PlaceHolder, readAsked } from '../../link/planes/ask-node.ts'
+import { type AddressHolder, readAsked } from '../../link/planes/ask-node.ts'
 import { LEAVE_TYPE, RELAY_TYPE } from '../../link/planes/dial-header.ts'
 import { LinkKeepalive } from '../../link/planes/link-keepalive.ts'
 import { CALL_TYPE, NodeCalls, PLANE_CALL_TYPE } from '../../link/planes/node-calls.ts'
@@ -24,7 +24,7 @@ export interface NodeListenerOptions extends RelayedDialsOptions {
   /** Takes the stream of a call from another node. */
   readonly answer: (stream: WireStream, from: NodePlane) => void
   /** Which of these places a tunnel of this node still has. */
-  readonly serves: (holders: readonly PlaceHolder[]) => readonly boolean[]
+  readonly serves: (holders: readonly AddressHolder[]) => readonly boolean[]
   /** Instead of the limits below, for tests. */
   readonly handshakeMs?: number
   readonly maxHandshakes?: number

@@ -1,7 +1,7 @@
 /** What other data planes have online, and how this one reaches it: by one hop to the plane that holds the session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { Groups } from '../../lib/multi-map.ts'
-import type { PlaceHolder } from '../../link/planes/ask-node.ts'
+import type { AddressHolder } from '../../link/planes/ask-node.ts'
 import type { PlaneCalls, WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
@@ -83,7 +83,7 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
   }
 
   /** Whether another plane has a tunnel, or another tunnel of its session, that serves this place, as far as is known here. */
-  serves({ place, tunnelId, sessionId }: PlaceHolder): boolean {
+  serves({ place, tunnelId, sessionId }: AddressHolder): boolean {
     if (this.#known.has(tunnelId)) return true
     const configs = [...this.#bySession.get(sessionId)].map((id) => this.#known.get(id)?.tunnel.config)
     return configs.some((config) => config && addressesServed(config).includes(place))

@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { until } from '../../../test/support/until.ts'
 import { TestNodes } from '../../data-plane/remote/testing/test-nodes.ts'
-import { askNode, MAX_ASKED, type PlaceHolder, type PlacesAnswer, readAsked } from './ask-node.ts'
+import { type AddressHolder, askNode, MAX_ASKED, readAsked, type ServedAnswer } from './ask-node.ts'
 import { createNodeIdentity } from './node-identity.ts'
 import { relaySession } from './relay-session.ts'
 
@@ -14,7 +14,7 @@ after(async () => {
   for (const close of closers) await close()
 })
 
-const holder = (n: number): PlaceHolder => ({
+const holder = (n: number): AddressHolder => ({
   place: `secure:${n}.${'long.'.repeat(45)}example.com`,
   tunnelId: `tn_${n}`,
   sessionId: `ts_${n}`,
@@ -25,7 +25,7 @@ async function asking() {
   const nodes = new TestNodes()
   closers.push(() => nodes.close())
   const identity = createNodeIdentity({ nodeId: 'a', planeId: 'control' }, nodes.authority)
-  const ask = (port: number, { nodeId = 'b', holders = some, withinMs = 60_000 } = {}): Promise<PlacesAnswer> =>
+  const ask = (port: number, { nodeId = 'b', holders = some, withinMs = 60_000 } = {}): Promise<ServedAnswer> =>
     askNode({ identity, node: { nodeId, address: { host: '127.0.0.1', port } }, holders, withinMs })
   return { nodes, ask }
 }
@@ -48,10 +48,10 @@ test('a data plane says which places its node serves, without its control plane'
 
 test('a node that is not there any more refuses, also when another node answers in its place', async () => {
   const { nodes, ask } = await asking()
-  const { port, close } = await nodes.start('c')
-  assert.equal(await ask(port), 'refused')
-  await close()
-  assert.equal(await ask(port), 'refused')
+  const other = await nodes.start('c')
+  assert.equal(await ask(other.port), 'refused')
+  await other.close()
+  assert.equal(await ask(other.port), 'refused')
 })
 
 test('a node that accepts and says nothing is silent', async () => {

@@ -9,7 +9,7 @@ import type { OtherNode } from './plane-calls.ts'
 import { relaySession } from './relay-session.ts'
 
 /** A tunnel that has, or had, a place. */
-export interface PlaceHolder {
+export interface AddressHolder {
   readonly place: string
   readonly tunnelId: string
   readonly sessionId: string
@@ -19,12 +19,12 @@ export interface PlaceHolder {
  * What a node says when it is asked: which of the places it still serves. `refused`: it is not there any more. `unclear`: it is
  * there and does not say, as a node of an older version. `silent`: it does not answer, and may still be there.
  */
-export type PlacesAnswer = readonly boolean[] | 'refused' | 'unclear' | 'silent'
+export type ServedAnswer = readonly boolean[] | 'refused' | 'unclear' | 'silent'
 
 interface AskNodeOptions {
   readonly identity: Pick<NodeIdentity, 'linkTls'>
   readonly node: Pick<OtherNode, 'nodeId' | 'address'>
-  readonly holders: readonly PlaceHolder[]
+  readonly holders: readonly AddressHolder[]
   /** How long it may take to answer, in milliseconds. */
   readonly withinMs: number
 }
@@ -33,7 +33,7 @@ interface AskNodeOptions {
 export const MAX_ASKED = 500
 
 /** Never rejects. */
-export async function askNode({ identity, node, holders, withinMs }: AskNodeOptions): Promise<PlacesAnswer> {
+export async function askNode({ identity, node, holders, withinMs }: AskNodeOptions): Promise<ServedAnswer> {
   const { nodeId, address } = node
   const deadline = performance.now() + withinMs
   try {
@@ -62,21 +62,21 @@ export async function askNode({ identity, node, holders, withinMs }: AskNodeOpti
   }
 }
 
-function readAnswer(answer: unknown, count: number): PlacesAnswer {
+function readAnswer(answer: unknown, count: number): ServedAnswer {
   if (!Array.isArray(answer) || answer.length !== count) return 'unclear'
   const all: readonly unknown[] = answer
   return all.every((each) => typeof each === 'boolean') ? all : 'unclear'
 }
 
 /** Reads the question; undefined when it is another. */
-export function readAsked(value: unknown): readonly PlaceHolder[] | undefined {
+export function readAsked(value: unknown): readonly AddressHolder[] | undefined {
   if (typeof value !== 'object' || value === null || !('serves' in value) || !Array.isArray(value.serves))
     return undefined
   const all: readonly unknown[] = value.serves
   return all.length <= MAX_ASKED && all.every(isHolder) ? all : undefined
 }
 
-function isHolder(value: unknown): value is PlaceHolder {
+function isHolder(value: unknown): value is AddressHolder {
   if (typeof value !== 'object' || value === null) return false
   const { place, tunnelId, sessionId } = value as Readonly<Record<string, unknown>>
   return [place, tunnelId, sessionId].every((each) => typeof each === 'string')

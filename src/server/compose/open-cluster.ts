@@ -11,7 +11,7 @@ import { isPeriod, type TrafficHistory } from '../../control-plane/traffic/traff
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
-import { askNode, type PlaceHolder, type PlacesAnswer } from '../../link/planes/ask-node.ts'
+import { type AddressHolder, askNode, type ServedAnswer } from '../../link/planes/ask-node.ts'
 import { createNodeIdentity } from '../../link/planes/node-identity.ts'
 import { NodeLinks } from '../../link/planes/node-links.ts'
 import { AnsweredCalls } from '../../link/planes/passed-calls.ts'
@@ -31,12 +31,12 @@ interface ClusterOptions {
   /** How other nodes are called, and how one that is gone is forgotten. */
   readonly links: Pick<NodeLinks, 'call' | 'forget'>
   /** See `askNode`. */
-  readonly askPlaces: (node: OtherNode, holders: readonly PlaceHolder[]) => Promise<PlacesAnswer>
+  readonly askServed: (node: OtherNode, holders: readonly AddressHolder[]) => Promise<ServedAnswer>
   /** A clock that never jumps, in milliseconds, for tests. */
   readonly now?: () => number
 }
 
-interface OpenClusterOptions extends Omit<ClusterOptions, 'links' | 'askPlaces'> {
+interface OpenClusterOptions extends Omit<ClusterOptions, 'links' | 'askServed'> {
   /** The authority that all nodes share, in PEM. */
   readonly authority: { readonly cert: string; readonly key: string }
   readonly databaseUrl: string
@@ -58,7 +58,7 @@ export function openCluster({ authority: { cert, key }, databaseUrl, ...options 
   })
   const { cluster, attach } = clusterOf({
     ...{ ...options, links },
-    askPlaces: (other, holders) => askNode({ identity, node: other, holders, withinMs: ASK_MS }),
+    askServed: (other, holders) => askNode({ identity, node: other, holders, withinMs: ASK_MS }),
   })
   at.cluster = cluster
   const answered = new AnsweredCalls({ answer: (_, value) => cluster.answer(value), log })
@@ -81,7 +81,7 @@ export function openCluster({ authority: { cert, key }, databaseUrl, ...options 
 }
 
 /** Call `attach` before the cluster starts: the data planes of this node are built after it, since they ask it. */
-export function clusterOf({ store, sealer, log, node, links, askPlaces, now }: ClusterOptions) {
+export function clusterOf({ store, sealer, log, node, links, askServed, now }: ClusterOptions) {
   let attached: OwnPlanes | undefined
   const own = (): OwnPlanes => {
     if (!attached) throw new Error('no data planes are attached to the cluster')
@@ -104,7 +104,7 @@ export function clusterOf({ store, sealer, log, node, links, askPlaces, now }: C
       nodesChanged: (others) => planes().nodesChanged(others),
       nodeGone: (nodeId) => links.forget(nodeId),
       callNode: (nodeId, value) => links.call(nodeId, value, { withinMs: CALL_MS }),
-      askPlaces,
+      askServed,
       command: (sessionId, command) => planes().presence.command(sessionId, command),
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),

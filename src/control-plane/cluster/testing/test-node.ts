@@ -1,7 +1,7 @@
 /** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
 
 import { createLog } from '../../../lib/log/create-log.ts'
-import type { PlaceHolder, PlacesAnswer } from '../../../link/planes/ask-node.ts'
+import type { AddressHolder, ServedAnswer } from '../../../link/planes/ask-node.ts'
 import { clusterOf } from '../../../server/compose/open-cluster.ts'
 import type { BindRules } from '../../directory/grant-binds.ts'
 import { AttachedPlanes } from '../../mirrors/attached-planes.ts'
@@ -25,9 +25,9 @@ export class TestNode {
   /** Whether other nodes can reach it. */
   isCut = false
   /** What its data planes say when other nodes ask which places they serve; by default what they have. */
-  places: Exclude<PlacesAnswer, readonly boolean[]> | 'as they are' = 'as they are'
+  places: Exclude<ServedAnswer, readonly boolean[]> | 'as they are' = 'as they are'
   /** Runs before it says so. */
-  whenAsked: (holders: readonly PlaceHolder[]) => Promise<void> = async () => {}
+  whenAsked: (holders: readonly AddressHolder[]) => Promise<void> = async () => {}
   /** How often it called other nodes. */
   calls = 0
   readonly #nodes: Nodes
@@ -49,7 +49,7 @@ export class TestNode {
     const { cluster, attach } = clusterOf({
       ...{ store, sealer: testSealer, log, node: listed, links },
       ...(clock && { now: clock }),
-      askPlaces: async ({ nodeId }, holders) => {
+      askServed: async ({ nodeId }, holders) => {
         const other = this.#nodes.get(nodeId)
         if (!other) return 'refused'
         if (holders.length > 0) await other.whenAsked(holders)
