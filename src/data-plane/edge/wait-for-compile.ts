@@ -11,7 +11,7 @@ export class CompileWait {
   readonly #slots: SharedSlots<Socket>
   readonly #holdMs: number
 
-  constructor({ maxHeld = shared.heldConnections.most as number, holdMs = HOLD_MS } = {}) {
+  constructor({ maxHeld = shared.heldConnections.most, holdMs = HOLD_MS } = {}) {
     this.#slots = new SharedSlots(maxHeld)
     this.#holdMs = holdMs
   }

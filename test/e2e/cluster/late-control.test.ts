@@ -61,7 +61,7 @@ eachStore(
       const supervisor = stopping.server.child.pid ?? 0
       const control = childrenOf(supervisor, WORKERS)?.control ?? assert.fail('it has no control process')
       process.kill(control, 'SIGSTOP')
-      owner.after(() => void childPids(supervisor).forEach((pid) => void process.kill(pid, 'SIGCONT')))
+      owner.after(() => childPids(supervisor).forEach((pid) => process.kill(pid, 'SIGCONT')))
       const ended = stopping.server.stop()
       // Like a balancer to which `/readyz` does not answer: it sends no new visitors there.
       const [left] = crowds.splice(0, 1)
