@@ -61,7 +61,9 @@ eachStore(
       const supervisor = stopping.server.child.pid ?? 0
       const control = childrenOf(supervisor, WORKERS)?.control ?? assert.fail('it has no control process')
       process.kill(control, 'SIGSTOP')
-      owner.after(() => childPids(supervisor).forEach((pid) => process.kill(pid, 'SIGCONT')))
+      owner.after(() => {
+        for (const pid of childPids(supervisor)) process.kill(pid, 'SIGCONT')
+      })
       const ended = stopping.server.stop()
       // Like a balancer to which `/readyz` does not answer: it sends no new visitors there.
       const [left] = crowds.splice(0, 1)
