@@ -68,6 +68,13 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
   }
 }
 
+/** Stands around the name of a file in what the process prints: what follows is printed by that file. */
+export const SPEAKER = '\0'
+
+export function speaks(file: string): string {
+  return `${SPEAKER}${file}${SPEAKER}`
+}
+
 export function tell(report: Report): void {
   writeSync(REPORTS, `${JSON.stringify(report)}\n`)
 }

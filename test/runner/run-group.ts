@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { WORKERS_VARIABLE } from '../support/test-workers.ts'
 import type { FileCost } from './costs.ts'
 import { describeFailure, nameOf } from './describe-failure.ts'
-import type { Counts, Report } from './report-tests.ts'
+import { type Counts, type Report, SPEAKER } from './report-tests.ts'
 
 /** Files that share a process; they run one after the other. */
 export interface TestGroup {
@@ -62,15 +62,22 @@ export async function runGroup(group: TestGroup, settings: GroupSettings): Promi
   const costs: FileCost[] = []
   let counts: Counts | undefined
   let running = { file: files[0] ?? '', workers }
-  let printed = ''
+  /** What each file has printed, and which one prints now. */
+  const printed = new Map<string, string>()
+  let speaker = files[0] ?? ''
+  const note = (text: string): void => void printed.set(speaker, `${printed.get(speaker) ?? ''}${text}`)
   const overdue = setTimeout(() => {
-    printed += `${running.file} ran for more than ${fileLimitMs / 1000} s and was killed\n`
+    note(`${running.file} ran for more than ${fileLimitMs / 1000} s and was killed\n`)
     kill()
   }, fileLimitMs)
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      if (isTalkative) print(text)
-      else printed += text
+      // Every second part names who prints what follows.
+      for (const [i, part] of text.split(SPEAKER).entries()) {
+        if (i % 2 === 1) speaker = part
+        else if (isTalkative) print(part)
+        else note(part)
+      }
     })
   }
   const read = (report: Report) => {
@@ -81,13 +88,13 @@ export async function runGroup(group: TestGroup, settings: GroupSettings): Promi
     if (report.note !== undefined && !isTalkative) print(`ℹ ${report.note}\n`)
     if (report.failure) {
       failed.add(running.file)
-      print(printed + describeFailure(report.failure, running))
-      printed = ''
+      print((printed.get(running.file) ?? '') + describeFailure(report.failure, running))
+      printed.delete(running.file)
     }
     if (report.ended) {
       costs.push({ file: nameOf(running), ...report.ended })
       settings.onFile()
-      printed = ''
+      printed.delete(running.file)
     }
     counts ??= report.counts
   }
@@ -107,7 +114,7 @@ export async function runGroup(group: TestGroup, settings: GroupSettings): Promi
   if ((code !== 0 || !counts) && failed.size === 0) {
     failed.add(running.file)
     const how = code === 0 ? 'before its tests' : `with ${code ?? end}`
-    if (!signal.aborted) print(`${printed}✖ ${nameOf(running)}: the process ended ${how}\n`)
+    if (!signal.aborted) print(`${printed.get(running.file) ?? ''}✖ ${nameOf(running)}: the process ended ${how}\n`)
   }
   return {
     failed: [...failed].map((file) => ({ ...group, files: [file] })),
