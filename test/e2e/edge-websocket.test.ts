@@ -1,14 +1,15 @@
 /** WebSockets and other upgrades through an edge, and the module that turns WebSockets into plain bytes. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { once } from 'node:events'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { clientFrame } from '../../src/modules/websocket_tcp_converter/testing/test-client.ts'
 import { until } from '../support/until.ts'
 import { nobody } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
 import { parseRequests, valuesOf } from './edges/strict-http.ts'
 import { listener } from './edges/upstreams.ts'
-import { dialled, type EdgeEntry, readToEnd, readUntil, versions } from './edges/visitor.ts'
+import { dialled, type EdgeEntry, http2Over, readToEnd, readUntil, versions } from './edges/visitor.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
 let world: World
@@ -83,6 +84,62 @@ describe('an upgrade', () => {
     socket.destroy()
     await until('the service knows', () => service.sockets[0]?.destroyed || service.sockets[0]?.readableEnded)
   })
+
+  /** Opens a WebSocket over HTTP/2; the stream when it is open. */
+  async function overHttp2(t: TestContext, name: string) {
+    const session = http2Over(await dialled(listenerName(name), { version: '2' }), { name })
+    t.after(() => session.destroy())
+    await once(session, 'remoteSettings')
+    assert.equal(session.remoteSettings.enableConnectProtocol, true)
+    const path = { ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https', ':path': '/ws' }
+    const stream = session.request({ ...path, ':authority': name, 'sec-websocket-version': '13' })
+    stream.on('error', () => {}).setEncoding('latin1')
+    const [headers] = (await once(stream, 'response')) as [Record<string, unknown>]
+    assert.deepEqual([headers[':status'], headers['sec-websocket-accept']], [200, undefined])
+    return stream
+  }
+
+  /** Answers frames with frames: each payload in capitals. */
+  const webSocketService = (t: TestContext) =>
+    listener(t, (socket) => {
+      let head = ''
+      socket.on('data', (chunk) => {
+        if (head !== '') {
+          const [mask, payload] = [chunk.subarray(2, 6), chunk.subarray(6)]
+          const text = Buffer.from(payload.map((byte, i) => byte ^ (mask[i & 3] ?? 0))).toString()
+          socket.write(Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text.toUpperCase())]))
+          return
+        }
+        head = chunk.toString('latin1')
+        const key = /sec-websocket-key: (.*)\r\n/i.exec(head)?.[1] ?? ''
+        const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+        const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket']
+        socket.write(`${[...lines, `Sec-WebSocket-Accept: ${accept}`].join('\r\n')}\r\n\r\n`)
+      })
+      socket.on('end', () => socket.end())
+    })
+
+  for (const through of ['an address', 'an agent']) {
+    test(`works over HTTP/2, with a service behind ${through}`, async (t) => {
+      const service = await webSocketService(t)
+      const labels = { wsh2: '1' }
+      const backend =
+        through === 'an agent'
+          ? await world.toBackend('tunnel_group', { labels })
+          : await world.toBackend('static', { address: service.address, tls: { enabled: false } })
+      const { name } = await world.httpsEdge({ routes: [{ backend }] })
+      if (through === 'an agent') await (await ownAgent(t, world)).forward({ addr: service.address, labels })
+      const stream = await overHttp2(t, name)
+      for (const word of ['hello', 'again']) {
+        stream.write(clientFrame('text', Buffer.from(word)))
+        const [frame] = (await once(stream, 'data')) as [string]
+        assert.equal(frame, `\x81\x05${word.toUpperCase()}`)
+      }
+      stream.end()
+      await once(stream, 'close')
+      assert.equal(stream.rstCode, 0)
+    })
+  }
 
   test('that the service refuses is answered normally, and no raw bytes pass', async (t) => {
     const service = await switching(t, 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno')

@@ -12,7 +12,7 @@ export interface RequestHead {
   readonly headers: HeaderList
   readonly version: '1.1' | '2'
   readonly body: BodyLength
-  /** The protocols of `Upgrade`, when `Connection` names it; HTTP/1.1 only. */
+  /** The protocols of `Upgrade`, when `Connection` names it; over HTTP/2 `websocket`, of an extended CONNECT. */
   readonly upgrade: string | undefined
 }
 
@@ -68,7 +68,7 @@ export interface Exchange {
   /** Closes the connection at once without an answer, with everything else that is under way on it. */
   hangUp(): void
   respond(head: ResponseHead): BodyWriter
-  /** Answers 101 and returns the connection as raw bytes; HTTP/1.1 only. */
+  /** Answers 101, or 200 over HTTP/2, and returns the connection or stream as raw bytes. */
   upgrade(head: ResponseHead): ByteStream
   /** Called when the visitor leaves before the exchange is complete; at most once. */
   onAbort: (() => void) | undefined

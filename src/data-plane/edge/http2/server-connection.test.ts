@@ -6,7 +6,7 @@ import { HeaderList } from '../../../lib/http/header-list.ts'
 import { Sweep } from '../deadlines.ts'
 import { errorPages } from '../pages/error-page.ts'
 import { Http2Connection } from './server-connection.ts'
-import { flags, RawVisitor, usual } from './testing/test-frames.ts'
+import { extended, flags, RawVisitor, usual } from './testing/test-frames.ts'
 import { answer, client, head, serve } from './testing/test-server.ts'
 
 describe('an invalid request', () => {
@@ -25,7 +25,10 @@ describe('an invalid request', () => {
       ],
       '400',
     ],
-    'an extended CONNECT': [[[':method', 'CONNECT'], ...without(':method'), [':protocol', 'websocket']], 'reset 1'],
+    'an extended CONNECT for a WebSocket is valid': [extended, '200'],
+    'one for another protocol': [[...extended.slice(0, -1), [':protocol', 'connect-udp']], '400'],
+    'one without a path': [extended.filter(([name]) => name !== ':path'), 'reset 1'],
+    'a GET with :protocol': [[...usual, [':protocol', 'websocket']], 'reset 1'],
     'another scheme': [[...without(':scheme'), [':scheme', 'ftp']], '400'],
     'a target that is a URL': [[...without(':path', ':scheme'), [':scheme', 'ftp'], [':path', 'ftp://x/']], '400'],
     'a target without slash': [[...without(':path'), [':path', 'x']], 'reset 1'],
@@ -207,7 +210,7 @@ describe('an answer', () => {
       attempt(() => exchange.respond(head(200, 0, [['x y', 'a']])))
       attempt(() => exchange.respond(head(101, 0)))
       attempt(() => exchange.inform(200, new HeaderList()))
-      attempt(() => exchange.upgrade())
+      attempt(() => exchange.upgrade(head(101, 'none')))
       exchange.respond(head(999, 0)).end()
       attempt(() => exchange.respond(head(200, 0)))
     })

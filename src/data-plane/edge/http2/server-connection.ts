@@ -1,4 +1,5 @@
 /** A visitor's connection over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
+import { randomBytes } from 'node:crypto'
 import {
   constants,
   performServerHandshake,
@@ -28,6 +29,9 @@ const CONCURRENT_STREAMS = 128
 const RESET_BURST = 256
 const RESETS_PER_SECOND = 32
 
+/** RFC 6455 §4.1: of the key of a WebSocket, which HTTP/2 has not. */
+const KEY_BYTES = 16
+
 /** Malformed frames, and refused streams, before the connection is closed. */
 const INVALID_FRAMES = 100
 const REJECTED_STREAMS = 256
@@ -50,6 +54,8 @@ export interface Http2ConnectionOptions
 export class Http2Connection {
   /** Requests that are under way. */
   open = 0
+  /** Those among them that ask for another protocol, or have it. */
+  #upgrades = 0
   readonly #options: Http2ConnectionOptions
   readonly #maxHeadBytes: number
   /** Undefined when the visitor left before the session began. */
@@ -126,12 +132,18 @@ export class Http2Connection {
     // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
     const isTooLarge = bytes > this.#maxHeadBytes
     const exchange = new Http2Exchange({ stream, head, onBroken })
+    if (head.upgrade !== undefined) this.#keepOpen(stream)
     const what = isTooLarge ? `more than ${this.#maxHeadBytes} bytes` : fault
     const code = isTooLarge ? 'REQUEST_HEAD_TOO_LARGE' : 'BAD_VISITOR_REQUEST'
     if (this.#waiting.length === 0 && !this.#share.isSpent) this.#handle(stream, exchange, code, what)
     else if (this.#waiting.push(() => this.#handle(stream, exchange, code, what)) === 1) void this.#handleWaiting()
     // After requests that came with this one.
     if (this.#isDraining) setImmediate(() => this.#finish())
+  }
+
+  #keepOpen(stream: ServerHttp2Stream): void {
+    this.#upgrades++
+    stream.once('close', () => this.#upgrades--)
   }
 
   #closed(): void {
@@ -167,7 +179,8 @@ export class Http2Connection {
 
   #expire(): void {
     if (this.open === 0) this.#finish()
-    else this.reset()
+    // A WebSocket may be silent for longer, which its proxy bounds.
+    else if (this.#upgrades === 0) this.reset()
   }
 
   #break(stream: ServerHttp2Stream, cause: unknown): void {
@@ -179,8 +192,9 @@ export class Http2Connection {
 function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
   return {
     ...sessionBounds,
-    // No push and no extended CONNECT: clients decide about the first, and we switch the second off.
+    // No push, which clients decide about.
     settings: {
+      enableConnectProtocol: true,
       maxConcurrentStreams: CONCURRENT_STREAMS,
       initialWindowSize: STREAM_WINDOW_BYTES,
       maxHeaderListSize: headBytes,
@@ -199,25 +213,28 @@ function readHead(
   { isEnded }: { isEnded: boolean },
 ): { head: RequestHead; fault: string | undefined; bytes: number } {
   const { pseudo, headers, contentLength, bytes } = readFields(raw)
-  const method = pseudo.get(':method') ?? ''
+  const sent = pseudo.get(':method') ?? ''
+  // RFC 8441: all else about it is what it would be over HTTP/1.1, so that every module treats it alike.
+  const isWebSocket = sent === 'CONNECT' && pseudo.get(':protocol') === 'websocket' && !contentLength
+  if (isWebSocket) headers.set('Sec-WebSocket-Key', randomBytes(KEY_BYTES).toString('base64'))
   const target = pseudo.get(':path') ?? ''
   const hosts = headers.all('host')
   const authority = pseudo.get(':authority') ?? hosts[0] ?? ''
   headers.remove('host')
   const head: RequestHead = {
-    method,
+    method: isWebSocket ? 'GET' : sent,
     target,
     authority,
     headers,
     version: '2',
-    body: isEnded ? 'none' : (contentLength ?? 'unknown'),
-    upgrade: undefined,
+    body: isEnded || isWebSocket ? 'none' : (contentLength ?? 'unknown'),
+    upgrade: isWebSocket ? 'websocket' : undefined,
   }
   return { head, fault: faultOf(head, hosts, pseudo.get(':scheme')), bytes }
 }
 
 function faultOf({ method, target, authority }: RequestHead, hosts: string[], scheme?: string): string | undefined {
-  if (method === 'CONNECT') return 'CONNECT'
+  if (method === 'CONNECT') return 'a CONNECT that opens no WebSocket'
   if (scheme !== 'https' && scheme !== 'http') return 'a scheme that is not spoken here'
   if (authority === '') return 'neither :authority nor Host'
   if (hosts.some((host) => host.toLowerCase() !== authority.toLowerCase())) return 'a Host that is not :authority'

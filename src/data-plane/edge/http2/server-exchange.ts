@@ -6,6 +6,7 @@ import type { BodyReader, BodyWriter, Exchange, RequestHead, ResponseHead } from
 import { noBody } from '../http1/incoming-body.ts'
 import { fieldObject, writeFields } from './raw-headers.ts'
 import { StreamReader, StreamWriter } from './stream-body.ts'
+import { StreamBytes } from './stream-bytes.ts'
 
 interface Http2ExchangeOptions {
   readonly stream: ServerHttp2Stream
@@ -27,6 +28,8 @@ export class Http2Exchange implements Exchange {
   #isAnswered = false
   #endsConnection = false
   #isWhole = false
+  /** The stream belongs to whoever has its bytes, and is no longer a request. */
+  #isUpgraded = false
 
   constructor({ stream, head, onBroken }: Http2ExchangeOptions) {
     this.head = head
@@ -36,7 +39,7 @@ export class Http2Exchange implements Exchange {
     this.#reader = new StreamReader(stream, { length: head.body, onAwaited: () => this.#proceed(), onBroken })
     this.body = head.body === 'none' ? noBody : this.#reader
     // There is no body; but a stream that is not read to its end never closes.
-    if (head.body === 'none') stream.resume()
+    if (this.#expectsNothing) stream.resume()
     stream.on('aborted', () => this.#drop())
     stream.on('close', () => this.#closed())
   }
@@ -81,8 +84,21 @@ export class Http2Exchange implements Exchange {
     })
   }
 
-  upgrade(): ByteStream {
-    throw new Error('HTTP/2 has no upgrades')
+  upgrade(head: ResponseHead): ByteStream {
+    if (this.head.upgrade === undefined) throw new Error('the visitor did not ask for another protocol')
+    if (this.#isAnswered) throw new Error('an exchange is answered once')
+    const headers = head.headers.clone()
+    // It answers a key that is ours.
+    headers.remove('sec-websocket-accept')
+    const raw = writeFields([':status', '200'], headers, 'none')
+    this.#isAnswered = this.#isUpgraded = true
+    if (!this.#isGone) this.#stream.respond(raw)
+    return new StreamBytes(this.#stream)
+  }
+
+  /** Whether the visitor sends nothing after its head. */
+  get #expectsNothing(): boolean {
+    return this.head.body === 'none' && this.head.upgrade === undefined
   }
 
   get #isGone(): boolean {
@@ -101,7 +117,7 @@ export class Http2Exchange implements Exchange {
     // RFC 9113 §6.8: GOAWAY; requests under way are still answered.
     if (this.#endsConnection) this.#stream.session?.close()
     // RFC 9113 §8.1: the rest of a request that is answered already is not waited for.
-    if (this.head.body === 'none' || this.#reader.isWhole) return
+    if (this.#expectsNothing || this.#reader.isWhole) return
     this.#drop()
     this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
@@ -113,6 +129,7 @@ export class Http2Exchange implements Exchange {
   }
 
   #closed(): void {
+    if (this.#isUpgraded) return
     this.#reader.cut()
     const { rstCode, writableFinished } = this.#stream
     // Everything was sent, so the visitor has the answer, whatever code the stream closes with.

@@ -36,7 +36,7 @@ import { type GivenAnswer, givenBy, Reply } from './reply.ts'
 import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import type { AnswerOwner } from './send-answer.ts'
 import { WatchedStream } from './watched-stream.ts'
-import { acceptWebSocket } from './websocket.ts'
+import { acceptsWebSocket, acceptWebSocket } from './websocket.ts'
 
 /**
  * How long a visitor may take to send a body that modules read, in milliseconds. Absolute, since the body holds memory
@@ -344,6 +344,12 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   upgraded(head: ResponseHead, stream: ByteStream): void {
     this.#guard(() => {
       const { route, ctx } = routeOrThrow(this.#found)
+      // Over HTTP/2 the key is ours, so the visitor cannot check this.
+      if (this.head.version === '2' && !acceptsWebSocket(head.headers, ctx.headers)) {
+        stream.reset()
+        this.failed('UPSTREAM_INVALID', new Error('a 101 that does not accept the WebSocket'))
+        return
+      }
       const chosen = head.headers.get('upgrade')
       cleanResponse(head.headers, ctx)
       if (chosen !== undefined) head.headers.set('Upgrade', chosen)

@@ -205,7 +205,7 @@ describe('a route that turns WebSocket into bytes', () => {
       assert.equal((await upgrade(plane, given)).response.statusCode, status, JSON.stringify(given))
   })
 
-  test('refuses HTTP/2, which has no upgrades', async (t) => {
+  test('refuses requests of HTTP/2 that open no WebSocket', async (t) => {
     const service = await rawService(t, (socket) => socket.on('error', () => {}).resume())
     const { request: asked, bridge } = compileWebsocketTcpConverter()
     const routes = [{ backend: service.backend, request: asked ? [asked] : [], bridge }]

@@ -20,13 +20,22 @@ export function acceptWebSocket(
   const isAsked = upgrade?.split(',').some((protocol) => protocol.trim().toLowerCase() === 'websocket')
   if (!isAsked || method !== 'GET' || keys.length !== 1 || !key.test(sent)) return undefined
   if (headers.get('sec-websocket-version') !== '13') return undefined
-  const accept = createHash('sha1').update(sent).update(GUID).digest('base64')
   const answer = HeaderList.of([
     ['Upgrade', 'websocket'],
-    ['Sec-WebSocket-Accept', accept],
+    ['Sec-WebSocket-Accept', acceptOf(sent)],
   ])
   // Browsers fail when they offer subprotocols and none is accepted; for plain bytes any will do.
   const [offered = ''] = headers.get('sec-websocket-protocol')?.split(',') ?? []
   if (isHeaderName(offered.trim())) answer.add('Sec-WebSocket-Protocol', offered.trim())
   return { status: 101, reason: '', headers: answer, body: 'none' }
+}
+
+/** RFC 6455 §4.1: whether `answer` shows that its sender speaks WebSocket and read the request with the headers `asked`. */
+export function acceptsWebSocket(answer: HeaderList, asked: HeaderList): boolean {
+  const accept = acceptOf(asked.get('sec-websocket-key') ?? '')
+  return answer.get('upgrade')?.toLowerCase() === 'websocket' && answer.get('sec-websocket-accept')?.trim() === accept
+}
+
+function acceptOf(sent: string): string {
+  return createHash('sha1').update(sent).update(GUID).digest('base64')
 }

@@ -58,6 +58,13 @@ export const usual: readonly (readonly [string, string])[] = [
   [':authority', 'a.test'],
 ]
 
+/** The minimum of a request for a WebSocket. */
+export const extended: typeof usual = [
+  [':method', 'CONNECT'],
+  ...usual.filter(([name]) => name !== ':method'),
+  [':protocol', 'websocket'],
+]
+
 export class RawVisitor {
   readonly socket: Socket
   readonly frames: Frame[] = []
