@@ -227,6 +227,33 @@ describe('webhook verification', () => {
   }
 })
 
+describe('an early answer to a chunked upload', () => {
+  const policy = (action: object) => ({
+    traffic_policy: { value: JSON.stringify({ on_http_request: [{ actions: [action] }] }) },
+  })
+  const length = 4 * 1024 * 1024
+  const cases: readonly [what: string, status: number, modules: object][] = [
+    ['of a module', 403, { user_agent_filter: { deny: ['bad'] } }],
+    ['of a policy', 401, policy({ type: 'deny', config: { status_code: 401 } })],
+    ['that redirects', 307, policy({ type: 'redirect', config: { to: 'https://else.test/', status_code: 307 } })],
+  ]
+  for (const [what, status, modules] of cases) {
+    test(`says to a visitor that reads only when everything is sent that the connection ends: one ${what}`, async () => {
+      const { name } = await world.httpsTo(service, modules)
+      const { httpsPort: port, ca } = world.platform
+      const socket = await dialled({ name, port, ca })
+      const lines = [`Host: ${name}`, 'User-Agent: bad', 'Transfer-Encoding: chunked']
+      socket.write(`POST / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
+      await new Promise<void>((resolve, reject) => {
+        socket.on('error', reject)
+        socket.write(`${length.toString(16)}\r\n${'a'.repeat(length)}\r\n0\r\n\r\n`, () => resolve())
+      })
+      const text = (await readToEnd(socket)).toString('latin1')
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} .*\r\nconnection: close\r\n`, 'is'))
+    })
+  }
+})
+
 describe('a circuit breaker', () => {
   for (const version of versions) {
     test(`stops requests to a failing service, and later tries one, over HTTP/${version}`, async (t) => {

@@ -8,6 +8,7 @@ import { clientKey, TestClient } from '../../src/data-plane/ssh/testing/test-gat
 import { AgentRefusal } from '../interop/agents/driver.ts'
 import { ownDriver } from '../interop/agents/own-driver.ts'
 import { ApiClient } from '../support/api-client.ts'
+import { makeIdentity } from '../support/make-certificate.ts'
 import { postern, type ServerProcess, serve } from '../support/server-process.ts'
 import { until } from '../support/until.ts'
 import { type Recorder, recorder } from './edges/upstreams.ts'
@@ -113,6 +114,31 @@ describe('a name of the server', () => {
     assert.equal(service.seen.length, seen)
     for (const host of ['other.example.com', 'x.api.example.com', 'other.tunnels.example.com'])
       assert.equal((await world.ask(host)).status, 200, host)
+  })
+
+  test('has no certificate that a member uploads or chooses, by name or wildcard; an admin may', async () => {
+    const upload = async (...dnsNames: string[]) => {
+      const { certificatePem, privateKeyPem } = await makeIdentity({ dnsNames })
+      return { certificate_pem: certificatePem, private_key_pem: privateKeyPem }
+    }
+    const fine = await member.create('/tls_certificates', await upload('app.example.com'))
+    for (const name of [...own, '*.example.com', '*.tunnels.example.com']) {
+      const body = await upload('fine.example.com', name)
+      for (const [method, path] of [
+        ['POST', '/tls_certificates'],
+        ['PATCH', `/tls_certificates/${fine.id}`],
+      ] as const) {
+        const refused = await member.refused('ERR_DOMAIN_IN_USE', method, path, { body })
+        assert.match(refused.msg, /only an admin chooses a certificate that covers it/)
+        assert.equal(refused.details.field, 'certificate_pem')
+      }
+    }
+    const body = { domain: '*.example.com', certificate_id: fine.id }
+    await member.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body })
+    await member.create('/tls_certificates', await upload('*.other.example.com', 'x.api.example.com'))
+    const { id } = await world.api.create('/tls_certificates', await upload(...own, '*.example.com'))
+    await member.send('PATCH', `/tls_certificates/${id}`, { body: { description: 'Ours.' } })
+    assert.equal((await world.api.get(`/tls_certificates/${id}`)).description, 'Ours.')
   })
 })
 

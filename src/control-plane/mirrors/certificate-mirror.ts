@@ -2,11 +2,11 @@
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
-import { readName, readNames } from '../../model/hostport.ts'
+import { readName } from '../../model/hostport.ts'
 import { openFields, resourceAt } from '../records/sealed-fields.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { fieldsOf } from '../resources/resource.ts'
-import { tlsCertificates } from '../resources/tls-certificates.ts'
+import { namesOf, tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { StoredResource } from '../store/reader.ts'
@@ -88,9 +88,4 @@ function openCertificate({ id, fields }: StoredResource, sealer: Sealer, log: Lo
     log.error({ err: error, certificate: id }, 'cannot unseal a certificate; it is not served')
     return undefined
   }
-}
-
-/** The normalised host names of a certificate; its other names are not served. */
-export function namesOf(stored: Pick<StoredResource, 'fields'>): string[] {
-  return readNames(fieldsOf(tlsCertificates, stored).subject_alternative_names.dns_names)
 }

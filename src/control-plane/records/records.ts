@@ -2,13 +2,16 @@
 import { timestamp } from '../../lib/clock.ts'
 import { randomText } from '../../lib/ids.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
+import { coveredBy } from '../../model/certificate-names.ts'
 import { Refusal } from '../../model/errors.ts'
+import { readNames } from '../../model/hostport.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { Mention } from '../../modules/module.ts'
 import { EDGE_NAMES } from '../resources/hostports.ts'
 import { resourceOf } from '../resources/index.ts'
-import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
+import { RESERVED_NAMES, reservedDomains } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
+import { namesOf, tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Documents } from './check-documents.ts'
@@ -70,6 +73,7 @@ export class Records {
         const fields = await this.#chosen(writer, resource, prepared.fields)
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
         await checkRules(writer, { resource, principal, parentId, ownerId, before: null, after: fields })
+        refuseKeptCertificate(resource, principal, { after: fields }, this.#options.around)
         const id = prepared.id ?? this.#options.ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]
@@ -172,6 +176,7 @@ export class Records {
           const changed = { ...old, ...own }
           const fields = resource.price ? renewed(changed) : resource.settle(changed, this.#options.around)
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
+          refuseKeptCertificate(resource, principal, { before: old, after: fields }, this.#options.around)
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)
           const oldClaims = resource.claims(old, parentId)
@@ -367,15 +372,38 @@ function namesIn(claims: readonly Claim[]): string[] {
 }
 
 /** D105: a name by which the server itself is reached can only be kept, by a resource that had it before. */
-function refuseKept(claims: readonly Claim[], before: readonly Claim[], { isKeptName }: Surroundings): void {
-  if (!isKeptName) return
+function refuseKept(claims: readonly Claim[], before: readonly Claim[], { keptNames }: Surroundings): void {
+  const kept = keptNames?.()
+  if (!kept) return
   const held = new Set(namesIn(before))
-  const names = new Set(namesIn(claims).filter((name) => !held.has(name) && isKeptName(name)))
+  const names = new Set(namesIn(claims).filter((name) => !held.has(name) && kept.has(name)))
   const refused = claims.find(({ key }) => names.has(key))
   if (!refused) return
   const { code, field = '' } = refused.taken
   const msg = `\`${field}\`: callers or agents reach this server by \`${refused.key}\`, so nothing else can have that name; choose another, or give the server another one (\`--api-url\`, \`--agent-names\`)`
   throw new Refusal(code, msg, { field })
+}
+
+/** Uploaded certificates win at every listener, and no member decides which one those show that callers and agents reach. */
+function refuseKeptCertificate(
+  { kind }: Resource,
+  { role }: Principal,
+  { before, after }: { readonly before?: Fields; readonly after: Fields },
+  { keptNames }: Surroundings,
+): void {
+  const field = certificateFields[kind]
+  if (role === 'admin' || field === undefined || !after[field] || before?.[field] === after[field]) return
+  const names = kind === tlsCertificates.kind ? namesOf({ fields: after }) : readNames([String(after.domain)])
+  const name = [...(keptNames?.() ?? [])].find(coveredBy(new Set(names)))
+  if (name === undefined) return
+  const msg = `\`${field}\`: callers or agents reach this server by \`${name}\`, so only an admin chooses a certificate that covers it; leave the name out, or ask an admin`
+  throw new Refusal('DOMAIN_IN_USE', msg, { field })
+}
+
+/** By kind, the field that decides which certificate is shown for the names of the resource. */
+const certificateFields: Readonly<Record<string, string>> = {
+  [tlsCertificates.kind]: 'certificate_pem',
+  [reservedDomains.kind]: 'certificate_id',
 }
 
 /** Whether two writes name the same resources. */

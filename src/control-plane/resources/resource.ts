@@ -34,8 +34,8 @@ export interface Surroundings {
   readonly managesCertificates?: boolean
   /** Whether the server itself has a name, by its settings. */
   readonly isOwnName?: (name: string) => boolean
-  /** Whether callers or agents reach the server by a name, so that nothing else may have it (D105). */
-  readonly isKeptName?: (name: string) => boolean
+  /** Names by which callers or agents reach the server, so that nothing else may have them (D105). */
+  readonly keptNames?: () => ReadonlySet<string>
   /** What a CNAME record of a name must point to, where names must be proven. */
   readonly cnameTarget?: ((name: string) => string) | undefined
   /** The id of the endpoint of an agent that serves this name or TCP port now, if any. */

@@ -9,8 +9,9 @@ import {
   type TlsCertificate,
 } from '../../lib/x509/tls-certificate.ts'
 import { type ErrorCode, Refusal } from '../../model/errors.ts'
+import { readNames } from '../../model/hostport.ts'
 import { certificatePrice } from '../../modules/certificate-price.ts'
-import { type Fields, storedKind } from './resource.ts'
+import { type Fields, fieldsOf, storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 const text = (about: string) => Type.String({ description: about })
@@ -70,6 +71,11 @@ export const tlsCertificates = storedKind({
   price: ({ certificate_pem, private_key_pem }) =>
     certificatePrice(certificate_pem) + certificatePrice(private_key_pem),
 })
+
+/** The normalised host names of a certificate; its other names are not served. */
+export function namesOf(stored: { readonly fields: Fields }): string[] {
+  return readNames(fieldsOf(tlsCertificates, stored).subject_alternative_names.dns_names)
+}
 
 /** For a certificate that this server got from an authority: when, and for which name. */
 interface Issuing {

@@ -38,6 +38,8 @@ export class DescribedExchange implements Exchange {
 
   endConnection(): void {}
 
+  ignoreBody(): void {}
+
   hangUp(): void {
     this.isClosed = true
     setImmediate(() => this.onAbort?.())

@@ -65,6 +65,8 @@ export interface Exchange {
   inform(status: number, headers: HeaderList): void
   /** Ends the connection after this answer; call it before `respond`. Other requests under way are still answered. */
   endConnection(): void
+  /** Nobody reads the body, or more of it; call it before `respond`, which then announces when the rest ends the connection. */
+  ignoreBody(): void
   /** Closes the connection at once without an answer, with everything else that is under way on it. */
   hangUp(): void
   respond(head: ResponseHead): BodyWriter

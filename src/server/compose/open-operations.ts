@@ -31,7 +31,7 @@ export function openRecords({ settings, live, control, ids, now, log, publicHttp
     around: {
       ...{ tcpPorts, publicHttpsPort, domain, region, managesCertificates },
       isOwnName: (name) => ownNames().has(name),
-      isKeptName: (name) => kept().has(name),
+      keptNames: kept,
       cnameTarget: proven && ((name) => proven.recordsFor(name).cnameTarget),
       endpointAt: (address) => directory.endpointAt(address),
     },

@@ -73,6 +73,11 @@ export class IncomingBody implements BodyReader {
     return this.#decoder.left
   }
 
+  /** Whether it is whole, or its length is known. */
+  get isEndKnown(): boolean {
+    return this.#decoder.isWhole || this.#decoder.left !== undefined
+  }
+
   read(sink: BodySink): void {
     if (this.#isOver || this.#sink === discarding) {
       sink.failed(this.#error ?? new Error('the body is gone'))

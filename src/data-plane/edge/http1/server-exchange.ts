@@ -90,6 +90,14 @@ export class Http1Exchange implements Exchange {
     this.#endsConnection = true
   }
 
+  ignoreBody(): void {
+    const incoming = this.#incoming
+    // What has arrived may be all of it.
+    if (incoming?.isRead === false) incoming.discard(new Error('nobody reads the body'))
+    // More may follow than is dropped to keep the connection.
+    if (incoming?.isEndKnown === false) this.#endsConnection = true
+  }
+
   hangUp(): void {
     this.#owner.hangUp()
   }

@@ -59,6 +59,9 @@ export class Http2Exchange implements Exchange {
     this.#endsConnection = true
   }
 
+  /** The rest affects this stream alone. */
+  ignoreBody(): void {}
+
   hangUp(): void {
     this.#stream.session?.destroy()
   }

@@ -427,8 +427,6 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   #refuse(code: VisitorErrorCode, headers?: readonly (readonly [string, string])[]): void {
-    // The visitor may be sending more than is dropped to keep the connection; it must not be used for a next request.
-    if (code === 'BODY_TOO_LARGE_TO_CHECK' && this.head.version === '1.1') this.#exchange.endConnection()
     this.#reply.page(code, headers)
   }
 

@@ -183,6 +183,7 @@ export class Reply {
     if (!isFromUpstream && !head.headers.has('date'))
       head.headers.add('date', new Date(this.#tools.now()).toUTCString())
     this.#owner.began(head)
+    if (!isFromUpstream) this.#exchange.ignoreBody()
     const writer = this.#exchange.respond(head)
     this.status = head.status
     this.isFromUpstream = isFromUpstream
