@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { type RelayResult, relay } from '../../../lib/bytes/relay.ts'
 import { socketStream } from '../../../lib/bytes/socket-stream.ts'
 import { extended, RawVisitor } from './testing/test-frames.ts'
-import { client, head, serve } from './testing/test-server.ts'
+import { answer, client, head, serve } from './testing/test-server.ts'
 
 describe('an extended CONNECT', () => {
   test('with a body is refused', async (t) => {
@@ -36,6 +36,31 @@ describe('an extended CONNECT', () => {
       assert.ok(service.destroyed)
       visitor.socket.destroy()
     })
+
+  test('whose handler throws is reset, and nothing else', async (t) => {
+    const closed = Promise.withResolvers<Error | undefined>()
+    const harness = await serve(t, (exchange) => {
+      if (exchange.head.upgrade === undefined) answer(exchange)
+      else
+        exchange.upgrade(head(101, 'none')).attach({
+          data() {
+            throw new Error('broken')
+          },
+          end() {},
+          drain() {},
+          closed: closed.resolve,
+        })
+    })
+    const visitor = await RawVisitor.connect(harness.port)
+    visitor.ask(1, extended, { isOpen: true })
+    assert.equal(await visitor.answer(1), '200')
+    visitor.send('data', 0, 1, Buffer.from('some'))
+    assert.ok(await closed.promise)
+    assert.equal((await visitor.frame('reset', 1))?.payload.readUInt32BE(), 8)
+    visitor.ask(3)
+    assert.equal(await visitor.answer(3), '200')
+    visitor.socket.destroy()
+  })
 
   test('that is silent keeps its connection for longer than other requests', async (t) => {
     const aborted = Promise.withResolvers<void>()

@@ -1,5 +1,4 @@
 /** A visitor's connection over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
-import { randomBytes } from 'node:crypto'
 import {
   constants,
   performServerHandshake,
@@ -28,9 +27,6 @@ const CONCURRENT_STREAMS = 128
  */
 const RESET_BURST = 256
 const RESETS_PER_SECOND = 32
-
-/** RFC 6455 §4.1: of the key of a WebSocket, which HTTP/2 has not. */
-const KEY_BYTES = 16
 
 /** Malformed frames, and refused streams, before the connection is closed. */
 const INVALID_FRAMES = 100
@@ -216,7 +212,6 @@ function readHead(
   const sent = pseudo.get(':method') ?? ''
   // RFC 8441: all else about it is what it would be over HTTP/1.1, so that every module treats it alike.
   const isWebSocket = sent === 'CONNECT' && pseudo.get(':protocol') === 'websocket' && !contentLength
-  if (isWebSocket) headers.set('Sec-WebSocket-Key', randomBytes(KEY_BYTES).toString('base64'))
   const target = pseudo.get(':path') ?? ''
   const hosts = headers.all('host')
   const authority = pseudo.get(':authority') ?? hosts[0] ?? ''

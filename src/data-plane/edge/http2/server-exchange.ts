@@ -1,4 +1,5 @@
 /** One request of a visitor and its answer, on an HTTP/2 stream. */
+import { randomBytes } from 'node:crypto'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
@@ -7,6 +8,9 @@ import { noBody } from '../http1/incoming-body.ts'
 import { fieldObject, writeFields } from './raw-headers.ts'
 import { StreamReader, StreamWriter } from './stream-body.ts'
 import { StreamBytes } from './stream-bytes.ts'
+
+/** RFC 6455 §4.1: of the key that a WebSocket has over HTTP/1.1. */
+const KEY_BYTES = 16
 
 interface Http2ExchangeOptions {
   readonly stream: ServerHttp2Stream
@@ -30,6 +34,8 @@ export class Http2Exchange implements Exchange {
   #isWhole = false
   /** The stream belongs to whoever has its bytes, and is no longer a request. */
   #isUpgraded = false
+  /** RFC 8441 §5.1: the visitor needs no key. Some send one all the same, and check the answer to it. */
+  #isKeyOurs = false
 
   constructor({ stream, head, onBroken }: Http2ExchangeOptions) {
     this.head = head
@@ -38,8 +44,9 @@ export class Http2Exchange implements Exchange {
     this.#awaitsContinue = head.body !== 'none' && head.headers.get('expect')?.toLowerCase() === '100-continue'
     this.#reader = new StreamReader(stream, { length: head.body, onAwaited: () => this.#proceed(), onBroken })
     this.body = head.body === 'none' ? noBody : this.#reader
+    if (head.upgrade !== undefined) this.#addKey()
     // There is no body; but a stream that is not read to its end never closes.
-    if (this.#expectsNothing) stream.resume()
+    else if (head.body === 'none') stream.resume()
     stream.on('aborted', () => this.#drop())
     stream.on('close', () => this.#closed())
   }
@@ -91,17 +98,18 @@ export class Http2Exchange implements Exchange {
     if (this.head.upgrade === undefined) throw new Error('the visitor did not ask for another protocol')
     if (this.#isAnswered) throw new Error('an exchange is answered once')
     const headers = head.headers.clone()
-    // It answers a key that is ours.
-    headers.remove('sec-websocket-accept')
+    if (this.#isKeyOurs) headers.remove('sec-websocket-accept')
     const raw = writeFields([':status', '200'], headers, 'none')
     this.#isAnswered = this.#isUpgraded = true
     if (!this.#isGone) this.#stream.respond(raw)
     return new StreamBytes(this.#stream)
   }
 
-  /** Whether the visitor sends nothing after its head. */
-  get #expectsNothing(): boolean {
-    return this.head.body === 'none' && this.head.upgrade === undefined
+  /** Services want a key. */
+  #addKey(): void {
+    const { headers } = this.head
+    this.#isKeyOurs = !headers.has('sec-websocket-key')
+    if (this.#isKeyOurs) headers.add('Sec-WebSocket-Key', randomBytes(KEY_BYTES).toString('base64'))
   }
 
   get #isGone(): boolean {
@@ -120,7 +128,7 @@ export class Http2Exchange implements Exchange {
     // RFC 9113 §6.8: GOAWAY; requests under way are still answered.
     if (this.#endsConnection) this.#stream.session?.close()
     // RFC 9113 §8.1: the rest of a request that is answered already is not waited for.
-    if (this.#expectsNothing || this.#reader.isWhole) return
+    if ((this.head.body === 'none' && this.head.upgrade === undefined) || this.#reader.isWhole) return
     this.#drop()
     this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }

@@ -7,7 +7,7 @@ export class StreamBytes implements ByteStream {
   readonly #stream: Http2Stream
   readonly #bytes: ByteStream
   #isReset = false
-  #isEndTold = false
+  #isEndDelivered = false
 
   /** `stream` must not be read before. */
   constructor(stream: Http2Stream) {
@@ -38,14 +38,21 @@ export class StreamBytes implements ByteStream {
   attach(sink: ByteSink): void {
     this.#bytes.attach({
       data: (chunk) => {
-        if (!this.#isLost) sink.data(chunk)
+        if (this.#isLost) return
+        try {
+          sink.data(chunk)
+        } catch (cause) {
+          // Otherwise the stream would end with the code of a complete one.
+          this.reset()
+          throw cause
+        }
       },
-      end: () => this.#tellEnd(sink),
+      end: () => this.#deliverEnd(sink),
       drain: () => sink.drain(),
       closed: () => {
         // Browsers reset a stream that we have ended, instead of ending it as well.
         const isWhole = !this.#isLost && this.#stream.writableFinished && this.#stream.readableLength === 0
-        if (isWhole) this.#tellEnd(sink)
+        if (isWhole) this.#deliverEnd(sink)
         sink.closed(isWhole ? undefined : new Error('the stream was reset'))
       },
     })
@@ -64,9 +71,9 @@ export class StreamBytes implements ByteStream {
     return this.#isReset || this.#stream.aborted
   }
 
-  #tellEnd(sink: ByteSink): void {
-    if (this.#isLost || this.#isEndTold) return
-    this.#isEndTold = true
+  #deliverEnd(sink: ByteSink): void {
+    if (this.#isLost || this.#isEndDelivered) return
+    this.#isEndDelivered = true
     sink.end()
   }
 }

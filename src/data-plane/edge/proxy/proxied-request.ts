@@ -344,7 +344,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   upgraded(head: ResponseHead, stream: ByteStream): void {
     this.#guard(() => {
       const { route, ctx } = routeOrThrow(this.#found)
-      // Over HTTP/2 the key is ours, so the visitor cannot check this.
+      // D127: over HTTP/2 the visitor does not check this.
       if (this.head.version === '2' && !acceptsWebSocket(head.headers, ctx.headers)) {
         stream.reset()
         this.failed('UPSTREAM_INVALID', new Error('a 101 that does not accept the WebSocket'))

@@ -99,7 +99,7 @@ describe('a WebSocket over HTTP/2', () => {
     const plane = await Plane.start(t, [edgeOf(service)])
     const over = await session(t, plane)
     assert.equal(over.remoteSettings.enableConnectProtocol, true)
-    const stream = dial(over, { 'sec-websocket-protocol': 'chat', 'sec-websocket-key': 'of the visitor' })
+    const stream = dial(over, { 'sec-websocket-protocol': 'chat' })
     const head = await answered(stream)
     assert.equal(head[':status'], 200)
     assert.equal(head['x-public'], '1')
@@ -110,7 +110,16 @@ describe('a WebSocket over HTTP/2', () => {
       assert.ok(lines.includes(line), line)
     assert.match(service.seen.head, /\r\nsec-websocket-version: 13\r\n/)
     assert.match(service.seen.head, /\r\nSec-WebSocket-Key: [A-Za-z0-9+/]{22}==\r\n/)
-    assert.doesNotMatch(service.seen.head, /content-length|transfer-encoding|of the visitor/i)
+    assert.doesNotMatch(service.seen.head, /content-length|transfer-encoding/i)
+  })
+
+  test('has the key that the visitor sent, if any, and the answer to it', async (t) => {
+    const service = await webSocketService(t)
+    const plane = await Plane.start(t, [edgeOf(service)])
+    const key = 'dGhlIHNhbXBsZSBub25jZQ=='
+    const head = await answered(dial(await session(t, plane), { 'sec-websocket-key': key }))
+    assert.deepEqual([head[':status'], head['sec-websocket-accept']], [200, acceptOf(key)])
+    assert.equal(service.seen.head.split(key).length, 2)
   })
 
   test('carries frames both ways untouched, small and large, and each end', async (t) => {
