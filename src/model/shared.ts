@@ -79,6 +79,11 @@ export const shared = {
     ...{ most: 1024, unit: 'at once at each worker', by: 'source' },
     atBound: 'the oldest of the source with most is closed',
   },
+  earlyConnections: {
+    what: 'connections that come before a starting server has loaded its edges',
+    ...{ most: 4096, unit: 'at once at each worker', by: 'source' },
+    atBound: 'the oldest of the source with most is closed',
+  },
   apiHandshakes: {
     what: 'handshakes of API callers (`--api-tls`)',
     ...{ most: 1024, unit: 'at once', by: 'source' },

@@ -1,5 +1,5 @@
 /** Streams exchanges to watchers as they happen. */
-import { Shares } from '../../lib/limits/shares.ts'
+import { SharedSlots } from '../../lib/limits/shared-slots.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import { type ExchangeFilter, isThrough, type SeenExchange } from '../../model/exchange.ts'
@@ -31,9 +31,7 @@ const LOOK_MS = 500
 /** While there are watchers, nodes are polled once for all of them. Nothing is buffered for a watcher that does not read. */
 export class ExchangeStreams {
   readonly #options: ExchangeStreamsOptions
-  /** Each with its owner; the oldest first. */
-  readonly #watchers = new Map<FollowingReader, string>()
-  readonly #shares = new Shares(shared.eventStreams.most)
+  readonly #watchers = new SharedSlots<FollowingReader>(shared.eventStreams.most)
   /** By node, the next number of each of its data planes. */
   readonly #seen = new Map<string, Readonly<Record<string, number>>>()
   readonly #asking = new Set<string>()
@@ -48,9 +46,11 @@ export class ExchangeStreams {
   /** Returns a function that stops watching. Throws `Refusal` when the owner has its share of all watchers. */
   watch(watcher: FollowingReader): () => void {
     const owner = watcher.principal().id
-    this.#makeRoom(owner)
-    this.#watchers.set(watcher, owner)
-    this.#shares.add(owner, 1)
+    if (this.#watchers.isShareTaken(owner)) {
+      const msg = 'too many streams of exchanges are open, and you have your share of them; close one'
+      throw new Refusal('SERVER_BUSY', msg, { headers: { 'retry-after': '5' } })
+    }
+    this.#watchers.take(watcher, owner)?.end()
     if (this.#timer === undefined) {
       this.#firstLook = this.#look()
       this.#timer = setInterval(() => void this.#look(), this.#options.everyMs ?? LOOK_MS).unref()
@@ -63,29 +63,13 @@ export class ExchangeStreams {
 
   /** Ends all streams. */
   close(): void {
-    for (const watcher of [...this.#watchers.keys()]) watcher.end()
-    for (const watcher of [...this.#watchers.keys()]) this.#forget(watcher)
-  }
-
-  /** Ends the oldest stream of whoever has most, when there is no room for one more. */
-  #makeRoom(owner: string): void {
-    const giver = this.#shares.giver(owner)
-    if (giver === undefined) return
-    const [oldest] = [...this.#watchers].find(([, each]) => each === giver) ?? []
-    if (giver === owner || !oldest) {
-      const msg = 'too many streams of exchanges are open, and you have your share of them; close one'
-      throw new Refusal('SERVER_BUSY', msg, { headers: { 'retry-after': '5' } })
-    }
-    this.#forget(oldest)
-    oldest.end()
+    for (const watcher of this.#watchers.holders) watcher.end()
+    for (const watcher of this.#watchers.holders) this.#forget(watcher)
   }
 
   #forget(watcher: FollowingReader): void {
-    const owner = this.#watchers.get(watcher)
-    if (owner === undefined) return
-    this.#watchers.delete(watcher)
-    this.#shares.add(owner, -1)
-    if (this.#watchers.size === 0) this.#rest()
+    this.#watchers.leave(watcher)
+    if (this.#watchers.isEmpty) this.#rest()
   }
 
   #rest(): void {
@@ -106,7 +90,7 @@ export class ExchangeStreams {
     try {
       const before = this.#seen.get(id)
       const news = await ask({ kind: 'news', seen: before ?? {}, isFirst: before === undefined })
-      if (this.#watchers.size === 0) return
+      if (this.#watchers.isEmpty) return
       this.#seen.set(id, Object.fromEntries(Object.entries(news).map(([plane, { next }]) => [plane, next])))
       const all = Object.values(news)
       const exchanges = all.flatMap((each) => each.exchanges).toSorted((a, b) => (a.id < b.id ? -1 : 1))
@@ -120,7 +104,7 @@ export class ExchangeStreams {
   }
 
   #tell(exchanges: readonly SeenExchange[], missed: number): void {
-    for (const { principal, filter, saw } of this.#watchers.keys()) {
+    for (const { principal, filter, saw } of this.#watchers.holders) {
       const who = principal()
       const shown = exchanges.filter((exchange) => maySee(who, exchange) && passes(exchange, filter))
       if (shown.length > 0 || missed > 0) saw(shown, missed)

@@ -3,10 +3,10 @@
  * not loaded yet.
  */
 import type { Socket } from 'node:net'
+import { SharedSlots } from '../../lib/limits/shared-slots.ts'
+import { clientKeyOf } from '../../lib/net/client-key.ts'
 import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
-
-/** How many may wait. More are closed, as the system does when its own queue is full. */
-const MAX_WAITING = 4096
+import { shared } from '../../model/shared.ts'
 
 export interface Held {
   readonly meet: MeetVisitor
@@ -16,28 +16,27 @@ export interface Held {
   sendAway(): void
 }
 
-/** Visitors that come before `letIn` are met only then, with every byte still in the socket. */
-export function waitForLoad(meet: MeetVisitor, { maxWaiting = MAX_WAITING } = {}): Held {
-  const waiting = new Map<Socket, () => void>()
+/** Visitors that come before `letIn` wait for it once they are met, with every byte of their own still in the socket. */
+export function waitForLoad(meet: MeetVisitor, { maxWaiting = shared.earlyConnections.most as number } = {}): Held {
+  const slots = new SharedSlots<{ readonly socket: Socket; readonly comeIn: () => void }>(maxWaiting)
   let isOpen = false
   return {
     meet(socket, peer, done) {
-      if (isOpen) return meet(socket, peer, done)
-      if (waiting.size >= maxWaiting) {
-        socket.destroy()
-        return
-      }
-      waiting.set(socket, () => meet(socket, peer, done))
-      socket.once('close', () => waiting.delete(socket))
+      meet(socket, peer, (visitor) => {
+        if (isOpen || !visitor) return done(visitor)
+        const waiting = { socket, comeIn: () => done(visitor) }
+        slots.take(waiting, clientKeyOf(visitor.ip))?.socket.destroy()
+        socket.once('close', () => slots.leave(waiting))
+      })
     },
     letIn() {
       isOpen = true
-      const all = [...waiting.values()]
-      waiting.clear()
-      for (const come of all) come()
+      const all = slots.holders
+      for (const waiting of all) slots.leave(waiting)
+      for (const { comeIn } of all) comeIn()
     },
     sendAway() {
-      for (const socket of waiting.keys()) socket.destroy()
+      for (const { socket } of slots.holders) socket.destroy()
     },
   }
 }

@@ -5,6 +5,7 @@ import { SharedSlots } from './shared-slots.ts'
 test('one owner has all slots until another wants some; then its oldest give way', () => {
   const slots = new SharedSlots<string>(8)
   for (let i = 0; i < 8; i++) assert.equal(slots.take(`a${i}`, 'a'), undefined)
+  assert.deepEqual([slots.isShareTaken('a'), slots.isShareTaken('b')], [true, false])
   assert.equal(slots.take('a8', 'a'), 'a0', 'its own oldest')
   assert.deepEqual(
     ['b0', 'b1', 'b2'].map((each) => slots.take(each, 'b')),
@@ -19,7 +20,7 @@ test('a slot that was given back is free, and is given back once', () => {
   slots.take('a', 'x')
   slots.take('b', 'y')
   for (let i = 0; i < 2; i++) slots.leave('a')
-  assert.equal(slots.has('a'), false)
+  assert.deepEqual([slots.has('a'), slots.has('b'), slots.isEmpty], [false, true, false])
   assert.equal(slots.take('c', 'z'), undefined)
   assert.ok(['b', 'c'].includes(slots.take('d', 'w') ?? ''), 'one of those with most')
 })

@@ -21,6 +21,15 @@ export class SharedSlots<Holder> {
     return [...this.#owners.keys()]
   }
 
+  get isEmpty(): boolean {
+    return this.#owners.size === 0
+  }
+
+  /** Whether one more slot of this owner would cost it one of its own. */
+  isShareTaken(owner: string): boolean {
+    return this.#shares.giver(owner) === owner
+  }
+
   has(holder: Holder): boolean {
     return this.#owners.has(holder)
   }
