@@ -102,11 +102,15 @@ describe('a connection that comes in later than it came', () => {
     ['of an edge that is still there', true, true, 1],
   ] as const) {
     test(`after its handshake: one ${what}`, () => {
-      const edge: Edge = { ...testEdge({ id: 'edgtls_1', kind: 'tls', names: ['a.test'] }), tls: {} as Edge['tls'] }
+      const edge: Edge = { ...testEdge({ id: 'edgtls_1', kind: 'tls', names: ['a.test'] }), tls: {} }
       let finish: (secured: object) => void = () => assert.fail('no handshake')
       const router = routerWith(
         { find: () => edge, has: () => isThere, served: () => (isThere ? edge : undefined) },
-        { handshake: (_edge: unknown, _greeted: unknown, done: typeof finish) => (finish = done) },
+        {
+          handshake: (_edge: unknown, _greeted: unknown, done: typeof finish) => {
+            finish = done
+          },
+        },
       )
       const socket = new Socket()
       const greeted = { socket, hello: { serverName: 'a.test' }, peer }
