@@ -2,21 +2,19 @@
 import { timestamp } from '../../lib/clock.ts'
 import { randomText } from '../../lib/ids.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
-import { coveredBy } from '../../model/certificate-names.ts'
 import { Refusal } from '../../model/errors.ts'
-import { readNames } from '../../model/hostport.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { Mention } from '../../modules/module.ts'
 import { EDGE_NAMES } from '../resources/hostports.ts'
 import { resourceOf } from '../resources/index.ts'
-import { RESERVED_NAMES, reservedDomains } from '../resources/reserved-domains.ts'
+import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
-import { namesOf, tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Documents } from './check-documents.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './check-references.ts'
 import { type Principal, tokenHash } from './find-caller.ts'
+import { refuseKeptCertificate } from './kept-certificates.ts'
 import type { KeyMaker } from './key-maker.ts'
 import { checkTogether, mentionsOf, openModules, replaceModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
@@ -382,28 +380,6 @@ function refuseKept(claims: readonly Claim[], before: readonly Claim[], { keptNa
   const { code, field = '' } = refused.taken
   const msg = `\`${field}\`: callers or agents reach this server by \`${refused.key}\`, so nothing else can have that name; choose another, or give the server another one (\`--api-url\`, \`--agent-names\`)`
   throw new Refusal(code, msg, { field })
-}
-
-/** Uploaded certificates win at every listener, and no member decides which one those show that callers and agents reach. */
-function refuseKeptCertificate(
-  { kind }: Resource,
-  { role }: Principal,
-  { before, after }: { readonly before?: Fields; readonly after: Fields },
-  { keptNames }: Surroundings,
-): void {
-  const field = certificateFields[kind]
-  if (role === 'admin' || field === undefined || !after[field] || before?.[field] === after[field]) return
-  const names = kind === tlsCertificates.kind ? namesOf({ fields: after }) : readNames([String(after.domain)])
-  const name = [...(keptNames?.() ?? [])].find(coveredBy(new Set(names)))
-  if (name === undefined) return
-  const msg = `\`${field}\`: callers or agents reach this server by \`${name}\`, so only an admin chooses a certificate that covers it; leave the name out, or ask an admin`
-  throw new Refusal('DOMAIN_IN_USE', msg, { field })
-}
-
-/** By kind, the field that decides which certificate is shown for the names of the resource. */
-const certificateFields: Readonly<Record<string, string>> = {
-  [tlsCertificates.kind]: 'certificate_pem',
-  [reservedDomains.kind]: 'certificate_id',
 }
 
 /** Whether two writes name the same resources. */

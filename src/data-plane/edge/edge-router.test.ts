@@ -1,8 +1,8 @@
 /** The door when a module of an edge breaks: no visitor gets in, and the log says why. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { test } from 'node:test'
+import { type AddressInfo, connect, createServer, Socket } from 'node:net'
+import { describe, test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
 import type { Edge } from './compiled-edge.ts'
 import { DisconnectWatch } from './detect-disconnects.ts'
@@ -80,4 +80,66 @@ test('a handshake whose name could not be looked up in time is left to its reque
   >[0])
   // The edge of nobody.
   assert.deepEqual(shaken, [''])
+})
+
+describe('a connection that comes in later than it came', () => {
+  const peer = { ip: '192.0.2.1', port: 1, serverIp: '127.0.0.1', serverPort: 2, startedAt: 0 }
+  const routerWith = (edges: object, tls: object = {}) =>
+    new EdgeRouter({
+      edges: edges as EdgeTable,
+      tls: tls as TlsServers,
+      serveHttp: () => assert.fail(),
+      counts: new TrafficCount(),
+      departed: new DisconnectWatch(),
+      log: createLog({ level: 'silent', format: 'json', destination: { write() {} } }),
+      onRecord: () => {},
+      defaultCertificate: () => assert.fail(),
+    })
+
+  for (const [what, isThere, isAdmitted, carried] of [
+    ['whose edge was deleted', false, true, 0],
+    ['whose address is no longer admitted', true, false, 0],
+    ['of an edge that is still there', true, true, 1],
+  ] as const) {
+    test(`after its handshake: one ${what}`, () => {
+      const edge: Edge = { ...testEdge({ id: 'edgtls_1', kind: 'tls', names: ['a.test'] }), tls: {} }
+      let finish: (secured: object) => void = () => assert.fail('no handshake')
+      const router = routerWith(
+        { find: () => edge, has: () => isThere, served: () => (isThere ? edge : undefined) },
+        {
+          handshake: (_edge: unknown, _greeted: unknown, done: typeof finish) => {
+            finish = done
+          },
+        },
+      )
+      const socket = new Socket()
+      const greeted = { socket, hello: { serverName: 'a.test' }, peer }
+      router.onGreeted(greeted as unknown as Parameters<EdgeRouter['onGreeted']>[0])
+      router.dropUnadmitted(() => isAdmitted)
+      finish({ socket, facts: { serverName: 'a.test' } })
+      assert.deepEqual([router.carried, socket.destroyed], [carried, carried === 0])
+      router.cut()
+    })
+  }
+
+  for (const isAdmitted of [true, false]) {
+    test(`once its edge is compiled, by an address that is ${isAdmitted ? 'still' : 'no longer'} admitted`, async () => {
+      const ready = Promise.withResolvers<void>()
+      let letIn = 0
+      const accept: Edge['accept'] = [() => void letIn++]
+      const edge: Edge = { ...testEdge({ id: 'edgtcp_1', kind: 'tcp', names: [] }), accept }
+      let served: Edge = { ...edge, starting: ready.promise }
+      const router = routerWith({ onPort: () => served })
+      const socket = new Socket()
+      router.onPort(socket, 2, peer)
+      router.dropUnadmitted(() => isAdmitted)
+      served = edge
+      ready.resolve()
+      await ready.promise
+      await Promise.resolve()
+      assert.equal(letIn, isAdmitted ? 1 : 0)
+      assert.ok(isAdmitted || socket.destroyed)
+      router.cut()
+    })
+  }
 })

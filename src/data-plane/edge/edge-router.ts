@@ -57,6 +57,8 @@ export class EdgeRouter {
   /** Connections of removed edges. */
   readonly #retired = new Set<AgeList<Carried>>()
   readonly #held = new CompileWait()
+  /** Whether an address is admitted to any edge; asked again of those who come in later than they came. */
+  #isAdmitted: (peer: Peer) => boolean = () => true
   readonly #broken: BrokenPhases
   #idleMs: number
 
@@ -99,7 +101,7 @@ export class EdgeRouter {
   /** A connection to the port of a TCP edge. */
   onPort = (socket: Socket, port: number, peer: Peer): void => {
     const edge = this.#options.edges.onPort(port)
-    if (edge?.starting) this.#held.hold(socket, peer.ip, edge.starting, () => this.onPort(socket, port, peer))
+    if (edge?.starting) this.#hold(socket, peer, edge.starting, () => this.onPort(socket, port, peer))
     else if (!edge) socket.destroy()
     else if (this.#admits(socket, edge, peer, undefined)) {
       this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false }, undefined)
@@ -123,7 +125,7 @@ export class EdgeRouter {
     const pending = this.#options.lookUp?.('secure', hello.serverName, visitor, peer.ip)
     const isBusy = pending === 'busy'
     if (pending && !isBusy) {
-      this.#held.hold(socket, peer.ip, pending, () => this.onGreeted(greeted, { hasWaited: true }))
+      this.#hold(socket, peer, pending, () => this.onGreeted(greeted, { hasWaited: true }))
       return
     }
     // When nobody knows, its request waits once more, and is told so: a wildcard here may be another's service.
@@ -138,7 +140,7 @@ export class EdgeRouter {
       return
     }
     if (edge.starting) {
-      this.#held.hold(socket, peer.ip, edge.starting, () => this.onGreeted(greeted, visitor))
+      this.#hold(socket, peer, edge.starting, () => this.onGreeted(greeted, visitor))
       return
     }
     // addresses are checked before a handshake costs anything.
@@ -186,6 +188,7 @@ export class EdgeRouter {
 
   /** Ends connections of addresses that are no longer admitted to any edge. */
   dropUnadmitted(admits: (peer: Peer) => boolean): void {
+    this.#isAdmitted = admits
     for (const { socket, peer } of this.#all.flatMap((all) => [...all])) if (!admits(peer)) socket.destroy()
   }
 
@@ -198,6 +201,13 @@ export class EdgeRouter {
   /** Logs how often modules failed since the last line about them. */
   close(): void {
     this.#broken.close()
+  }
+
+  #hold(socket: Socket, peer: Peer, ready: Promise<void>, letIn: () => void): void {
+    this.#held.hold(socket, peer.ip, ready, () => {
+      if (this.#isAdmitted(peer)) letIn()
+      else socket.destroy()
+    })
   }
 
   /** Closes a connection whose handshake would exceed the limit (D68). */
@@ -227,8 +237,13 @@ export class EdgeRouter {
 
   #carrySecured(socket: Socket, tls: TlsFacts, before: Edge, peer: Peer): void {
     const { serverName } = tls
-    // It may have changed during the handshake.
-    const edge = this.#options.edges.served(before.id) ?? before
+    const { edges } = this.#options
+    // The edge may have gone or changed during the handshake.
+    if (!edges.has(before.id) || !this.#isAdmitted(peer)) {
+      socket.on('error', () => {}).destroy()
+      return
+    }
+    const edge = edges.served(before.id) ?? before
     const verdict = refusedNow(edge, before, { peer, tls, serverName }, this.#broken)
     if (verdict) this.#refuse(socket, edge, peer, serverName, verdict)
     else this.#carry(socket, { edge, peer, serverName, passthroughTls: false }, tls)

@@ -16,7 +16,7 @@ let met: Socket[]
 let accepted: Socket[]
 
 beforeEach(async () => {
-  held = waitForLoad(meetVisitors([]), { maxWaiting: 2 })
+  held = waitForLoad(meetVisitors([]), 2)
   clients = []
   met = []
   accepted = []

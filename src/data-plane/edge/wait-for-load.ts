@@ -17,7 +17,7 @@ export interface Held {
 }
 
 /** Visitors that come before `letIn` wait for it once they are met, with every byte of their own still in the socket. */
-export function waitForLoad(meet: MeetVisitor, { maxWaiting = shared.earlyConnections.most as number } = {}): Held {
+export function waitForLoad(meet: MeetVisitor, maxWaiting: number = shared.earlyConnections.most): Held {
   const slots = new SharedSlots<{ readonly socket: Socket; readonly comeIn: () => void }>(maxWaiting)
   let isOpen = false
   return {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../../lib/http/header-list.ts'
 import { DRAIN_BYTES, DRAIN_MS, defaultLimits, LINGER_BYTES } from './bounds.ts'
-import type { Http1Exchange } from './server-exchange.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './testing/memory-visitor.ts'
 
 describe('an exchange', () => {
@@ -345,22 +344,6 @@ describe('a body', () => {
     assert.deepEqual([visitor.stream.isEnded, visitor.closes], [true, 0])
     visitor.wait(defaultLimits.idleMs)
     assert.deepEqual([visitor.stream.isReset, visitor.closes], [true, 1])
-  })
-
-  test('that nobody will read and that has no end yet ends the connection, which is announced', () => {
-    const refuse = (exchange: Http1Exchange) => {
-      exchange.ignoreBody()
-      answer(exchange, 'no', 403)
-    }
-    const visitor = new Visitor({ handle: refuse })
-    const chunked = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
-    visitor.stream.feed(`${chunked}3\r\nabc\r\n0\r\n\r\n${get}`)
-    assert.equal(visitor.exchanges.length, 2)
-    assert.doesNotMatch(visitor.stream.take(), /close/)
-    visitor.stream.feed(`${chunked}fffff\r\nx`)
-    assert.match(visitor.stream.take(), /^HTTP\/1.1 403 .*Connection: close/s)
-    visitor.stream.feed(Buffer.alloc(LINGER_BYTES))
-    assert.deepEqual([visitor.stream.isEnded, visitor.stream.isReset], [true, false])
   })
 
   test('that was left unread and does not come is abandoned', () => {
