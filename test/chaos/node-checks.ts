@@ -125,6 +125,9 @@ const METRICS = ['postern_streams', 'postern_sessions', 'postern_tunnels', 'post
 /** Slightly longer than the lease of a node, in milliseconds. */
 const LEASE_MS = 12_000
 
+/** What agents leave at a node that has stood still is kept for them for 30 s (D56). */
+const LEFT_MS = LEASE_MS + 35_000
+
 /** What remains of agents after the last one has gone. */
 export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[]): Promise<string[]> {
   return settle(
@@ -158,7 +161,7 @@ export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[
       }
       return faults
     },
-    LEASE_MS,
+    LEFT_MS,
   )
 }
 

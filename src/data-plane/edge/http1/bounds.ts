@@ -70,7 +70,7 @@ export const DRAIN_BYTES = 256 * 1024
 export const DRAIN_MS = 5_000
 
 /** How much of an upload that nobody takes is read ahead, in bytes: when its visitor has left, the end may follow. */
-export const AHEAD_BYTES = 128 * 1024
+export const AHEAD_BYTES = 64 * 1024
 
 /**
  * How much is read and discarded after our last byte, in bytes: closing with unread bytes would make the visitor's
