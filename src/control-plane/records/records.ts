@@ -19,7 +19,7 @@ import type { KeyMaker } from './key-maker.ts'
 import { checkTogether, mentionsOf, openModules, replaceModules, splitModules, writeModules } from './module-rows.ts'
 import { checkNesting } from './nesting.ts'
 import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
-import { fitting, LARGE_BYTES, PAGE_BYTES, PAGE_REFS, refsIn } from './page-bounds.ts'
+import { fitting, inPieces, LARGE_BYTES, PAGE_BYTES, PAGE_REFS, refsIn } from './page-bounds.ts'
 import { vouchFor } from './proven-names.ts'
 import { checkServed } from './remote-address-check.ts'
 import { attempt } from './retry-on-conflict.ts'
@@ -123,8 +123,8 @@ export class Records {
     const count = fitting(bytes, PAGE_BYTES)
     // How many tunnels are online shows only when they are read.
     if (resource.live || bytes.slice(0, count).reduce((a, b) => a + b, 0) > LARGE_BYTES) await whenLarge()
-    const found = await store.read(async (reader) =>
-      this.#complete(reader, resource, count === 0 ? [] : await reader.page({ ...page, limit: count })),
+    const found = await inPieces(bytes.slice(0, count), beforeId, (piece) =>
+      store.read(async (reader) => this.#complete(reader, resource, await reader.page({ ...page, ...piece }))),
     )
     const records: Complete[] = []
     const shown = fitting(
