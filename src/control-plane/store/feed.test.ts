@@ -57,6 +57,8 @@ describe('the feed', () => {
       const heard = reads.length
       await fresh.write(async (writer) => writer.changed('thing', 'e'))
       assert.equal(reads.length, heard)
+      // It closes next, and PostgreSQL has woken the subscriber a second time.
+      await Promise.all(reads)
     })
 
     test('equal questions at the same time are answered by one query, and later ones by another', async () => {
