@@ -64,8 +64,12 @@ function meetsAnew({ tls: demands }: Edge, tls: TlsFacts | undefined): boolean {
   return clientAuthorities === undefined || isIssuedBy(tls?.clientCertificate, clientAuthorities)
 }
 
+/** Authorities are parsed once for all that is open. */
+const parsed = new WeakMap<readonly string[], readonly X509Certificate[]>()
+
 function isIssuedBy(certificate: X509Certificate | undefined, authorities: readonly string[]): boolean {
-  const known = authorities.map((pem) => new X509Certificate(pem))
+  const known = parsed.get(authorities) ?? authorities.map((pem) => new X509Certificate(pem))
+  parsed.set(authorities, known)
   let each = certificate
   for (let i = 0; each && i < MAX_CHAIN; i++, each = each.issuerCertificate) {
     const issued = each
